@@ -48,16 +48,19 @@ _BETWEEN: Final = re.compile(r"[;&|(){}\n]+")
 _BEFORE_PROGRAM: Final = frozenset({"exec", "env", "time", "then", "else", "do"})
 
 
-def behind_env(command: tuple[Word, ...]) -> int:
-    """Where the program of a command is that begins with ``env`` and variables to set; 0 without them, or with options of ``env``.
+def split_env(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """The ``env`` that a command begins with, with the variables that it sets, and the program's words. An ``env`` with options is the
+    program.
 
-    >>> behind_env(("env", "A=1", "./solver", "x=2")), behind_env(("env", "-i", "./solver")), behind_env(("./solver",)), behind_env(())
-    (2, 0, 0, 0)
+    >>> split_env(("env", "A=1", "./solver", "x=2")), split_env(("env", "-i", "./solver"))
+    ((('env', 'A=1'), ('./solver', 'x=2')), ((), ('env', '-i', './solver')))
+    >>> split_env(("./solver",)), split_env(())
+    (((), ('./solver',)), ((), ()))
     """
     if not command or program_name(command[0]) != "env":
-        return 0
+        return (), command
     at = next((at for at, word in enumerate(command[1:], 1) if "=" not in lead(word)), 0)
-    return 0 if lead(command[at]).startswith("-") else at
+    return ((), command) if lead(command[at]).startswith("-") else (command[:at], command[at:])
 
 
 def torch_starter(command: tuple[Word, ...]) -> str | None:
