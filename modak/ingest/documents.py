@@ -21,7 +21,7 @@ from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 from modak.ingest.values import cell
 from modak.results import metrics
-from modak.text.amounts import listed
+from modak.text.amounts import listed, printable
 from modak.text.documents import why_not_json
 
 LARGEST: Final = 256 * 2**20
@@ -96,7 +96,7 @@ class RowCollector:
 
     def fail(self, line: int, what: str, state: str | None) -> None:
         """Note that a run is left out that did not succeed; ``what`` names it and says how it ended, which is its ``state`` in short."""
-        self.states[_printable(state or "unknown", LONGEST_STATE)] += 1
+        self.states[printable((state or "unknown")[:LONGEST_STATE])] += 1
         if len(self.failed) < FEW:
             self.failed.append((line, what))
 
@@ -130,12 +130,7 @@ class RowCollector:
 
 
 def _left_out(place: str, what: str) -> str:
-    return f"{place}: {_printable(what, LONGEST_NOTE)}; left out"
-
-
-def _printable(what: str, longest: int) -> str:
-    shown = what[:longest]
-    return shown if shown.isprintable() else ascii(shown)[1:-1]
+    return f"{place}: {printable(what[:LONGEST_NOTE])}; left out"
 
 
 def _meaningless(name: str, unit: str | None) -> str | None:
