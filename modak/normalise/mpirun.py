@@ -15,7 +15,7 @@ from typing import Any, Final
 from modak.dsl import Application, Request
 from modak.errors import Fault
 from modak.normalise.spellings import shown
-from modak.text.programs import commands_of_shell, program_name, split_env, torch_starter
+from modak.text.programs import program_name, split_env, started_by, torch_starter
 from modak.text.words import Joined, Word, lead, line
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
@@ -134,8 +134,7 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
         return None
     threads = [word for word in setting if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
     counts = ({"threads": int(threads[-1].partition("=")[2])} if threads else {}) | options
-    _, program = split_env(rest)
-    if any(map(torch_starter, (program, *commands_of_shell(program)))):  # each node has one: these are not the ranks
+    if any(map(torch_starter, started_by(split_env(rest)[1]))):  # each node has one: these are not the ranks
         counts = {name: count for name, count in counts.items() if name == "node_count"}
     setting = tuple(word for word in setting if word not in threads)
     left_out = line((*threads[-1:], *command[:place])).replace(":?}", "}")

@@ -78,10 +78,10 @@ def torch_starter(command: tuple[Word, ...]) -> str | None:
     return _ALSO.get(name) or (name if name in FLAGS else None)
 
 
-def commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]:
+def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]:
     """The commands in the text of ``sh -c``, split at blanks, each from its program on; ``$`` stands for a variable of the script's.
 
-    >>> commands_of_shell(("bash", "-lc", "cd case && A=1 mpirun -np 4 ./solver <in")), commands_of_shell(("sh", "solver.sh"))
+    >>> _commands_of_shell(("bash", "-lc", "cd case && A=1 mpirun -np 4 ./solver <in")), _commands_of_shell(("sh", "solver.sh"))
     ((('cd', 'case'), ('mpirun', '-np', '4', './solver', '<in')), ())
     """
     if program_name(command[0]) not in _SHELLS:
@@ -104,7 +104,7 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     >>> [one[0] for one in started_by(("conda", "run", "-n", "deepspeed", "python", "train.py"))]
     ['conda', 'run', 'python']
     """
-    found = [command, *commands_of_shell(command)]
+    found = [command, *_commands_of_shell(command)]
     name = program_name(command[0])
     if name in _AROUND or (name in OPENERS and command[1:2] == ("run",)):
         for at, word in enumerate(command[1:], 1):
