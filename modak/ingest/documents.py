@@ -21,7 +21,7 @@ from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 from modak.ingest.values import cell
 from modak.results import metrics
-from modak.text.amounts import listed
+from modak.text.amounts import listed, printable
 from modak.text.documents import why_not_json
 
 LARGEST: Final = 256 * 2**20
@@ -81,16 +81,14 @@ class RowCollector:
 
     def leave(self, line: int, what: str) -> None:
         """Note that something is left out; ``what`` names it and says why."""
-        if len(self.left) == MOST_NOTES:
-            self.more += 1
-        else:
-            self.left.append(f":{line}: {_printable(what, LONGEST_NOTE)}; left out")
+        self._note(_left_out(f":{line}", what))
 
     def leave_all(self, what: str) -> None:
         """Note once that all of a kind are left out, wherever they are."""
-        note = f": {_printable(what, LONGEST_NOTE)}; left out"
-        if note in self.left:
-            return
+        if (note := _left_out("", what)) not in self.left:
+            self._note(note)
+
+    def _note(self, note: str) -> None:
         if len(self.left) == MOST_NOTES:
             self.more += 1
         else:
@@ -98,7 +96,7 @@ class RowCollector:
 
     def fail(self, line: int, what: str, state: str | None) -> None:
         """Note that a run is left out that did not succeed; ``what`` names it and says how it ended, which is its ``state`` in short."""
-        self.states[_printable(state or "unknown", LONGEST_STATE)] += 1
+        self.states[printable((state or "unknown")[:LONGEST_STATE])] += 1
         if len(self.failed) < FEW:
             self.failed.append((line, what))
 
@@ -106,7 +104,7 @@ class RowCollector:
         """A note for each run that did not succeed, or one for all of them if they are many."""
         count = self.states.total()
         if count <= FEW:
-            yield from (f":{line}: {_printable(what, LONGEST_NOTE)}; left out" for line, what in self.failed)
+            yield from (_left_out(f":{line}", what) for line, what in self.failed)
             return
         how = listed([f"{number} {state}" for state, number in self.states.most_common()], MOST_STATES)
         lines = ", ".join(str(line) for line, _ in self.failed[:3])
@@ -131,9 +129,8 @@ class RowCollector:
         yield Raw.of(self.records, self.lines, notes)
 
 
-def _printable(what: str, longest: int) -> str:
-    shown = what[:longest]
-    return shown if shown.isprintable() else ascii(shown)[1:-1]
+def _left_out(place: str, what: str) -> str:
+    return f"{place}: {printable(what[:LONGEST_NOTE])}; left out"
 
 
 def _meaningless(name: str, unit: str | None) -> str | None:

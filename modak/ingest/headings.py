@@ -53,7 +53,9 @@ _COUNTED_BY: Final = {
 }
 """What words in headings that are sizes count."""
 _NUMBER_OF: Final = re.compile(
-    r"((the_)?(number|no\.?|nr\.?)_of_|anzahl_(der_)?|numero_d[ei]_|nombre_de_|of_|total_|num_|no_|nr_|n_)?(total_|cpu_|mpi_|omp_|openmp_|physical_|logical_)?(?P<what>.+?)(?P<one>_(count|number))?"
+    r"((the_)?(number|no\.?|nr\.?)_of_|anzahl_(der_)?|numero_d[ei]_|nombre_de_|of_|total_|num_|no_|nr_|n_)?"
+    r"(total_|cpu_|mpi_|omp_|openmp_|physical_|logical_)?"
+    r"(?P<what>.+?)(?P<one>_(count|number))?"
 )
 """A heading that says that it counts something: ``Number of CPU cores``, ``thread_count``."""
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")

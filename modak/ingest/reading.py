@@ -9,6 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -228,12 +229,10 @@ def _check_options(options: Options, formats: Sequence[Format]) -> None:
 
 
 def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch]:
-    """Checked parts. After the first fault the rest is only checked, until there are :data:`MOST_FAULTS`."""
+    """Checked parts. After the first fault the rest is only checked, until there are :data:`MOST_FAULTS`. What is noticed of the whole file
+    comes last, in a part without rows."""
     faults: list[Fault] = []
-    rows = without = notes = 0
-    full = set(options.fill)
-    remarks: tuple[str, ...] = ()
-    weak = ""
+    noticed = _Noticed(source.name, options)
     now = datetime.now(UTC)
     parts = _parts(chosen, source)
     while len(faults) < MOST_FAULTS:
@@ -244,15 +243,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             if options.wide and raw.columns:
                 raw = wide.rows_of(raw, options.wide, options.rename, source.name)
             batch = checking.batch(_prepared(raw, source.name, options, loading=True), source.name, now)
-            rows += len(batch)
-            notes += len(raw.notes)
-            without += len(raw.lines) - len(batch)
-            if raw.columns and (full or options.rename):
-                columns = _renamed(raw, source.name, options)
-                remarks = (*_unit_left_behind(columns, options), *_no_measurement(options), *_left_out(raw, options))
-                full = {name for name in full if name in columns and all(map(str.strip, columns[name].texts))}
-            if len(batch) and not weak:
-                weak = _weak(source.name, raw, options, batch)
+            noticed.part(raw, batch)
         except DataError as error:
             faults += error.faults
             continue
@@ -260,13 +251,43 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             yield batch
     if faults:
         raise DataError(faults=first_faults(faults))
-    if not rows and not notes:
-        raise DataError("no row has a value" if without else "no rows of results", field=source.name)
-    remarks += tuple(f"--set {column}=… fills nothing: no cell of the column is empty" for column in sorted(full))
-    remarks += (weak,) if weak else ()
-    if rows and remarks:
-        told = tuple(f"{source.name}: {remark}" for remark in remarks)
+    if not noticed.rows and not noticed.notes:
+        raise DataError("no row has a value" if noticed.without else "no rows of results", field=source.name)
+    if noticed.rows and (told := tuple(f"{source.name}: {remark}" for remark in noticed.remarks())):
         yield checking.batch(Raw({}, np.zeros(0, np.int64), told), source.name, now)
+
+
+class _Noticed:
+    """What is noticed of a file while its parts are read."""
+
+    def __init__(self, name: str, options: Options) -> None:
+        self._name, self._options = name, options
+        self.rows = self.without = self.notes = 0
+        """Rows with and without a value, and notes of the format."""
+        self._unfilled = set(options.fill)
+        """Columns of options that filled no cell so far."""
+        self._of_columns: tuple[str, ...] = ()
+        self._weak = ""
+
+    def part(self, raw: Raw, batch: Batch) -> None:
+        """Notice what a part, and its rows that have a value, tell."""
+        self.rows += len(batch)
+        self.notes += len(raw.notes)
+        self.without += len(raw.lines) - len(batch)
+        if raw.columns and (self._unfilled or self._options.rename):
+            columns = _renamed(raw, self._name, self._options)
+            told = (_unit_left_behind(columns, self._options), _no_measurement(self._options), _left_out(raw, self._options))
+            self._of_columns = tuple(chain(*told))
+            self._unfilled = {name for name in self._unfilled if name in columns and all(map(str.strip, columns[name].texts))}
+        if len(batch) and not self._weak:
+            self._weak = _weak(self._name, raw, self._options, batch)
+
+    def remarks(self) -> Iterator[str]:
+        """What should be known of the file."""
+        yield from self._of_columns
+        yield from (f"--set {column}=… fills nothing: no cell of the column is empty" for column in sorted(self._unfilled))
+        if self._weak:
+            yield self._weak
 
 
 def _unit_left_behind(columns: Container[str], options: Options) -> Iterator[str]:

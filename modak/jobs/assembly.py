@@ -23,7 +23,7 @@ from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
 from modak.jobs.starters import command_of, is_interpreted
 from modak.launchers.base import USUAL
 from modak.launchers.family import OWN_NETWORK, USUAL_PMI, WITHOUT_MPI, compatible, own_family
-from modak.launchers.jsrun import JSRUN
+from modak.launchers.jsrun import JSRUN, beside
 from modak.target import Target
 from modak.text.grammar import as_name
 from modak.text.words import Word, literal, variables
@@ -168,7 +168,7 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
     """The launcher's name, and the reason for it."""
     if by_torchrun(request) and (ranks > 1 or distribution(request)):  # an only rank, too, may read what torchrun sets
         return "torchrun", "launcher: torchrun, one per node, for PyTorch's distributed training"
-    if ranks == 1 and target.system and target.system.launcher == JSRUN:
+    if ranks == 1 and beside(target.system):
         return JSRUN, "launcher: jsrun for the only process, because the script does not run on the job's own node"
     if ranks == 1:
         return "none", "launcher: none, because there is only one process"

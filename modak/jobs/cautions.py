@@ -22,7 +22,7 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import BINDERS, OPENERS, behind_env, is_python, program_name, started_by
+from modak.text.programs import BINDERS, OPENERS, is_python, program_name, split_env, started_by
 from modak.text.words import Word, expandable, lead, line, literal
 from modak.tuning.setting import setting_of
 
@@ -236,8 +236,8 @@ def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
 def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if the command begins with a file that a shell does not start as it is written, or with what only queues a job. An image
     may have scripts in PATH."""
-    command = request.application.command
-    first = command[behind_env(command)] if command else ""
+    _, program = split_env(request.application.command)
+    first = program[0] if program else ""
     name = program_name(first)
     ending = name.rpartition(".")[2] if "." in name else ""
     if ending == "ipynb":
@@ -249,7 +249,7 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return (Notice(field="application.executable", message=f"{why}: {how}"),)
     if name in _SUBMITTERS:
         return (Notice(field="application.executable", message=f"{name} only queues another job: name what that job is to run"),)
-    by_python = ending == "py" and (spec.launcher == "torchrun" or spec.command[behind_env(spec.command)] != first)
+    by_python = ending == "py" and (spec.launcher == "torchrun" or split_env(spec.command)[1][0] != first)
     if ending in _INTERPRETERS and first == name and spec.container is None and not by_python:
         why = f"{name} is looked for in PATH, in which the folder of the job is not"
         return (Notice(field="application.executable", message=f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"),)
@@ -258,7 +258,7 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
 
 def _bound_alike(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if the command begins with a program that binds each rank of a node to the same cores."""
-    command = request.application.command[behind_env(request.application.command) :]
+    _, command = split_env(request.application.command)
     name, ranks = program_name(command[0]) if command else "", spec.resources.ranks_per_node
     if name not in BINDERS or ranks == 1:
         return ()
@@ -293,7 +293,7 @@ def _secret(word: Word, following: Word) -> str:
 def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """Warnings if the command, or what runs before it, names an environment of the user's in which the ranks do not start."""
     application = request.application
-    command = application.command[behind_env(application.command) :]
+    _, command = split_env(application.command)
     before = [program_name(word) for word in application.pre_execution[:3]]
     if command and spec.launcher == "torchrun" and program_name(command[0]) in OPENERS and command[1:2] == ("run",):
         why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"

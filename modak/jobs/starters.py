@@ -8,11 +8,11 @@ from modak.dsl import Notice, Request
 from modak.normalise.mpirun import LAUNCHERS
 from modak.text.programs import (
     FLAGS,
-    behind_env,
     is_python,
     is_script,
     options_of,
     program_name,
+    split_env,
     started_by,
     torch_starter,
     without_starter,
@@ -33,8 +33,7 @@ _NAME_PYTORCH: Final = "name PyTorch (optimisation.ai_training.pytorch), and the
 def command_of(request: Request, launcher: str, scheduler: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
     """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script if it is not set."""
     if request.application.command:
-        behind = behind_env(request.application.command)
-        setting, command = request.application.command[:behind], request.application.command[behind:]
+        setting, command = split_env(request.application.command)
         command, kept, notices = _started_once(command, request, launcher, scheduler)
         setting = (*(setting or ("env",)), *kept) if kept else setting
         return (*setting, *_interpreted(command, request, launcher), *option_words(request)), notices
@@ -106,5 +105,5 @@ def is_interpreted(command: tuple[Word, ...]) -> bool:
     >>> is_interpreted(("python3", "-u", "train.py")), is_interpreted(("env", "A=1", "Rscript", "fit.R")), is_interpreted(("./solver",))
     (True, True, False)
     """
-    names = (each[0] for each in started_by(command[behind_env(command) :]))
+    names = (each[0] for each in started_by(split_env(command)[1]))
     return any(is_python(name) or is_script(name) or program_name(name) in ("R", "Rscript") for name in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from modak.facts import System
 from modak.jobs.spec import JobSpec
 from modak.launchers.base import Launcher
 from modak.launchers.family import OTHER_MPI
@@ -13,7 +14,11 @@ from modak.script.bash import Line, installed
 from modak.text.words import Word
 
 JSRUN: Final = "jsrun"
-"""Where this is the system's launcher, scripts run on a node beside those of the job, which only jsrun reaches."""
+
+
+def beside(system: System | None) -> bool:
+    """Whether the system's scripts run on a node beside those of the job, which only jsrun reaches."""
+    return system is not None and system.launcher == JSRUN
 
 
 @dataclass(frozen=True)

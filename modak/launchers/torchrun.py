@@ -16,7 +16,7 @@ from modak.launchers.jsrun import JSRUN
 from modak.schedulers import Scheduler
 from modak.script.bash import Expansion, Line, assign, export, variable, word
 from modak.script.shelltext import ours
-from modak.text.programs import behind_env, is_python, is_script
+from modak.text.programs import is_python, is_script, split_env
 from modak.text.words import Word
 
 _SLURM: Final = (
@@ -123,8 +123,8 @@ class Torchrun(Launcher):
     def inside(self, job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
         """``torchrun`` with the script. It starts Python itself, so a leading ``python`` is dropped; one with a path runs its own torchrun,
         which need not be on ``PATH``. Variables that ``env`` sets are set before."""
-        has, behind = job.resources, behind_env(job.command)
-        setting, command = job.command[:behind], job.command[behind:]
+        has = job.resources
+        setting, command = split_env(job.command)
         first = command[0]
         own = is_python(first) and first not in _PYTHON
         meet: tuple[Word, ...] = ("--standalone",)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from modak.dsl import Application, Request
 from modak.errors import Fault
 from modak.normalise.spellings import shown
-from modak.text.programs import behind_env, commands_of_shell, program_name, torch_starter
+from modak.text.programs import program_name, split_env, started_by, torch_starter
 from modak.text.words import Joined, Word, lead, line
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
@@ -47,6 +47,7 @@ _FLAGS: Final = frozenset(
 _THREADS: Final = "OMP_NUM_THREADS"
 COUNT: Final = re.compile("[1-9][0-9]{0,6}")
 """No longer than the largest count of a request."""
+_THREADS_SET: Final = re.compile(f"{_THREADS}={COUNT.pattern}")
 _ON_EACH_NODE: Final = re.compile(rf"ppr:({COUNT.pattern}):node(?::[a-zA-Z=0-9,]*)?")
 
 
@@ -120,18 +121,29 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     >>> found and (found.command, found.launcher, found.counts)
     (('env', 'A=1', './solver'), 'OMP_NUM_THREADS=2 mpirun -np 8', {'threads': 2, 'mpi_ranks': 8})
     """
-    behind = behind_env(command)
-    setting, command = command[:behind], command[behind:]
+    setting, command = split_env(command)
     known = _COUNTS.get(program_name(command[0])) if command else None
     if known is None or ":" in command:  # several programs
         return None
+    stated = _stated(command, known)
+    if stated is None:
+        return None
+    options, has_counts, place = stated
+    rest = command[place:]
+    if not rest or rest[0] == "" or "=" in lead(rest[0]):  # no program, but an assignment
+        return None
+    threads = [word for word in setting if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
+    counts = ({"threads": int(threads[-1].partition("=")[2])} if threads else {}) | options
+    if any(map(torch_starter, started_by(split_env(rest)[1]))):  # each node has one: these are not the ranks
+        counts = {name: count for name, count in counts.items() if name == "node_count"}
+    setting = tuple(word for word in setting if word not in threads)
+    left_out = line((*threads[-1:], *command[:place])).replace(":?}", "}")
+    return Launched((*setting, *rest) if len(setting) > 1 else rest, left_out, counts, has_counts)
+
+
+def _stated(command: tuple[Word, ...], known: Mapping[str, str]) -> tuple[dict[str, int], bool, int] | None:
+    """What a launcher's options say: counts, by field, whether any tells the ranks, and where the program is; ``None``: they say more."""
     counts: dict[str, int] = {}
-    left: tuple[Word, ...] = ()
-    for word in setting:
-        variable, _, number = word.partition("=") if isinstance(word, str) else ("", "", "")
-        if variable == _THREADS and COUNT.fullmatch(number):
-            counts["threads"], left = int(number), (word,)
-            setting = tuple(other for other in setting if other != word)
     stated = False
     place = 1
     while place < len(command) and lead(command[place]).startswith("-"):
@@ -148,13 +160,7 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
         elif name not in _FLAGS:
             return None
         place = after
-    rest = command[place:]
-    if not rest or rest[0] == "" or "=" in lead(rest[0]):  # no program, but an assignment
-        return None
-    program = rest[behind_env(rest) :]
-    if any(map(torch_starter, (program, *commands_of_shell(program)))):  # each node has one: these are not the ranks
-        counts = {name: count for name, count in counts.items() if name == "node_count"}
-    return Launched((*setting, *rest) if len(setting) > 1 else rest, line((*left, *command[:place])).replace(":?}", "}"), counts, stated)
+    return counts, stated, place
 
 
 def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> tuple[str, Word | None, int]:

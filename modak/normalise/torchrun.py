@@ -12,7 +12,7 @@ from modak.dsl import Request
 from modak.errors import Fault
 from modak.normalise.mpirun import COUNT, with_counts
 from modak.normalise.spellings import shown
-from modak.text.programs import behind_env, options_of, torch_starter, without_starter
+from modak.text.programs import options_of, split_env, torch_starter, without_starter
 from modak.text.words import line
 
 _NODES: Final = "node_count"
@@ -32,8 +32,7 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
     """The counts of a launcher of PyTorch's before the command, which stays; if the request gives a count, too, that is used. A job on
     GPUs has a rank for each of those that the request gives."""
     wanted, options = request.optimisation, request.job_options
-    command = request.application.command
-    command = command[behind_env(command) :]
+    _, command = split_env(request.application.command)
     program = torch_starter(command) if command and wanted.framework == "pytorch" else None
     layer = wanted.options.value_of("distribution")
     if program is None or layer == "horovod" or request.application.app_type in ("mpi", "hpc"):

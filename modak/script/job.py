@@ -16,7 +16,7 @@ from modak.jobs.spec import JobSpec, changed
 from modak.jobs.starters import COMMAND
 from modak.launchers import Launcher
 from modak.launchers.family import OTHER_MPI
-from modak.launchers.jsrun import JSRUN
+from modak.launchers.jsrun import beside
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, command_line, continued, installed
 from modak.script.ending import ended, ending
@@ -26,7 +26,7 @@ from modak.script.staging import one_target, scratch, stage_in, stage_out, targe
 from modak.script.surroundings import Surroundings, plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, watched
 from modak.text import words
-from modak.text.programs import behind_env
+from modak.text.programs import split_env
 from modak.text.words import Word
 
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
@@ -148,9 +148,8 @@ def _command(title: str, command: tuple[Word, ...], field: str) -> tuple[Line, .
 
 def _started_by(job: JobSpec, inside: tuple[Word, ...]) -> tuple[Line, ...]:
     """A check that the program which starts the command (``torchrun``) is on the node, if it runs there, without a container."""
-    program = inside[behind_env(inside)]
-    beside = job.system is not None and job.system.launcher == JSRUN
-    if job.container or beside or not job.preflight or program == job.command[behind_env(job.command)] or not isinstance(program, str):
+    program, named = (split_env(each)[1][0] for each in (inside, job.command))
+    if job.container or beside(job.system) or not job.preflight or program == named or not isinstance(program, str):
         return ()
     own = "begin the executable with the path of the Python that has it (/PATH/TO/python train.py), or use a container"
     check = installed(program, OTHER_MPI, f"{program} is not on this node: {own}")

@@ -18,7 +18,7 @@ from modak.facts import VENDORS
 from modak.jobs.spec import Attributes, JobSpec, RuleText, Staging, changed
 from modak.launchers import Launcher
 from modak.launchers.family import library_environment
-from modak.launchers.jsrun import JSRUN
+from modak.launchers.jsrun import beside
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
 from modak.script import gate
@@ -263,8 +263,7 @@ def _storage(job: JobSpec) -> tuple[Line, ...]:
 def _gpu(job: JobSpec) -> tuple[Line, ...]:
     """A check that a GPU is visible on the first node, if the script runs there, according to the scheduler or the driver."""
     vendor = job.resources.gpu_vendor or (job.container.gpu_vendor if job.container else None)
-    beside = job.system is not None and job.system.launcher == JSRUN
-    if not job.resources.gpus_per_node or vendor not in VENDORS or beside:
+    if not job.resources.gpus_per_node or vendor not in VENDORS or beside(job.system):
         return ()
     advice = "no GPU is visible on this node: check the partition and the GPUs that the job requests"
     if vendor in _DEVICE:

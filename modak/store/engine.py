@@ -182,15 +182,9 @@ def quick(engine: Engine) -> Engine:
     return _sqlite(engine.url, file, synchronous="NORMAL", busy_ms=QUICK_MS, writer_kib=CACHE_KIB)
 
 
-def _sqlite(
-    url: URL, file: DatabaseFile, *, synchronous: str = "FULL", busy_ms: int | None = None, writer_kib: int = LOAD_CACHE_KIB
-) -> Engine:
+def _sqlite(url: URL, file: DatabaseFile, *, synchronous: str = "FULL", busy_ms: int = BUSY_MS, writer_kib: int = LOAD_CACHE_KIB) -> Engine:
     path = Path(url.database or "")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Unavailable(f"the folder {path.parent} cannot be made: {error.strerror}", public_message=OUT_OF_REACH) from None
-    _private(path)
+    _make_private(path)
     journal = "DELETE" if on_network(path) else "WAL"
     engine = create_engine(url, **_shared())
     engine.update_execution_options(**{FILE: file})
@@ -203,7 +197,7 @@ def _sqlite(
     def _open(connection: sqlite3.Connection, _record: Any) -> None:
         connection.isolation_level = None  # transactions begin below, not where the driver thinks best
         for pragma in (
-            f"busy_timeout={BUSY_MS if busy_ms is None else busy_ms}",
+            f"busy_timeout={busy_ms}",
             f"journal_mode={journal}",
             f"journal_size_limit={LOG_BYTES}",
             f"synchronous={synchronous}",
@@ -228,11 +222,15 @@ def _sqlite(
     return engine
 
 
-def _private(path: Path) -> None:
-    """Create a new database file that only its owner can read: it will hold requests, the audit trail, hashes of tokens.
+def _make_private(path: Path) -> None:
+    """Make the folder, and a new database file that only its owner can read: it will hold requests, the audit trail, hashes of tokens.
 
     SQLite gives the files beside it the same mode. An existing file keeps its mode, which its owner has chosen.
     """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(f"the folder {path.parent} cannot be made: {error.strerror}", public_message=OUT_OF_REACH) from None
     with suppress(OSError):  # it exists, or cannot be created: SQLite says which
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from shlex import quote
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, text, update
@@ -154,6 +154,7 @@ def _refuse_twice(connection: Connection, table: Table, before: Sequence[Row[Any
 
 
 def _load_file(connection: Connection, staged: Staged, principal: str, state: _LoadState, *, replace: bool) -> None:
+    """Store the rows of a file. Without ``replace`` one that was loaded with the same options is not read again."""
     table, source = staged.table, staged.table.source
     there = None if replace else loaded(connection, table)
     if there is not None:
@@ -172,6 +173,34 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
     )
     load_id = connection.execute(began.returning(loads.c.id)).scalar_one()
     state.load_ids.append(load_id)
+    rows, new, elsewhere, jobs = _store_rows(connection, staged, load_id, state, replace=replace)
+    new -= _left_out(connection, load_id, elsewhere)
+    new -= replacing.without_time(connection, load_id, state.highest)
+    if replace:
+        _note_settled(replacing.settle(connection, load_id, [row.id for row in before]), source.name, state)
+    _note_settled(replacing.with_time(connection, load_id, state.highest), source.name, state)
+    new -= _same_jobs(connection, load_id, jobs, state)
+    if new and before and not replace:
+        _refuse_twice(connection, table, before)
+    connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
+    state.rows += rows
+    state.new += new
+    state.files.append(FileReport(source.name, table.format, source.sha256, rows, new, rows - new))
+
+
+class _Inserted(NamedTuple):
+    """What went into the table of a file."""
+
+    rows: int
+    new: int
+    elsewhere: Mapping[int, Sequence[int]]
+    """As :func:`_elsewhere`, of all its series."""
+    jobs: Collection[samejobs.Source]
+    """Those that its rows name as their sources."""
+
+
+def _store_rows(connection: Connection, staged: Staged, load_id: int, state: _LoadState, *, replace: bool) -> _Inserted:
+    """Insert the rows of a file that are not there yet, part by part."""
     rows = new = 0
     apart: dict[int, Sequence[int]] = {}
     jobs: set[samejobs.Source] = set()
@@ -190,27 +219,18 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
             jobs |= {source for source in map(samejobs.source_of, batch.sources.texts) if source}
             rows += len(batch)
             _note_systems(batch, state.systems)
-            _note_suspects(batch, source.name, state)
+            _note_suspects(batch, staged.table.source.name, state)
             at = state.rows + rows
             state.tell(0.5 + at / state.expected / 2 if state.expected else 1.0, at)
-    new -= _left_out(connection, load_id, apart)
-    new -= replacing.without_time(connection, load_id, state.highest)
-    for settled in (
-        *((replacing.settle(connection, load_id, [row.id for row in before]),) if replace else ()),
-        replacing.with_time(connection, load_id, state.highest),
-    ):
-        state.replaced += settled.replaced
-        state.changed |= settled.series
-        if settled.judged:
-            count = f"{counted(settled.judged, 'replaced row')} had been confirmed or doubted by hand"
-            state.notes.append(f"{source.name}: {count}; those in their place are judged like all others")
-    new -= _same_jobs(connection, load_id, jobs, state)
-    if new and before and not replace:
-        _refuse_twice(connection, table, before)
-    connection.execute(update(loads).where(loads.c.id == load_id).values(rows=rows, new=new, duplicates=rows - new))
-    state.rows += rows
-    state.new += new
-    state.files.append(FileReport(source.name, table.format, source.sha256, rows, new, rows - new))
+    return _Inserted(rows, new, apart, jobs)
+
+
+def _note_settled(settled: replacing.Settled, name: str, state: _LoadState) -> None:
+    state.replaced += settled.replaced
+    state.changed |= settled.series
+    if settled.judged:
+        count = f"{counted(settled.judged, 'replaced row')} had been confirmed or doubted by hand"
+        state.notes.append(f"{name}: {count}; those in their place are judged like all others")
 
 
 def _elsewhere(connection: Connection, keys: Mapping[int, SeriesKey], state: _LoadState) -> dict[int, Sequence[int]]:

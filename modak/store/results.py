@@ -15,7 +15,7 @@ from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
 from modak.perfmodel.precisions import PRECISIONS
 from modak.store.schema import LEFT_OUT, ONCE, REPLACED, instant, loads, results, series, texts
-from modak.store.series import NUMBERED, SERIES_AT_ONCE, by_number, from_row, has_params, matching
+from modak.store.series import NUMBERED, SERIES_AT_ONCE, by_number, carrying, from_row, has_params, matching
 from modak.store.values import Export, Page, Place, Replaced, cursor_number, cursor_place, paged
 from modak.text.numbering import Numbers, spelt_out
 
@@ -119,9 +119,7 @@ def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit
 def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[Replaced]:
     """At most ``limit`` (1 to 1,000) of the results that were replaced, each with the load that did it, the last load first."""
     check_limit(limit)
-    numbers = (
-        {row.id for row in connection.execute(matching(connection, filters)) if has_params(from_row(row), filters)} if filters else None
-    )
+    numbers = {number for number, _ in carrying(connection, filters)} if filters else None
     chosen = _rows().add_columns(loads.c.file, loads.c.principal, loads.c.loaded_at).join(loads, loads.c.id == results.c.replaced_by)
     chosen = chosen.where(REPLACED).order_by(results.c.replaced_by.desc(), results.c.id)
     if cursor:
@@ -174,12 +172,7 @@ def export(connection: Connection, filters: Mapping[str, str]) -> Export:
     Loaded again, they are the same rows in the same order, however they came here: numbers are written in full, instants in UTC, values in
     base units. What loading or somebody said of a row is no part of it: :data:`modak.ingest.columns.MARKS` stand beside the columns.
     """
-    names: set[str] = set()
-    for row in connection.execute(matching(connection, filters)):
-        key = from_row(row)
-        if has_params(key, filters):
-            names.update(f"params.{name}" for name in key.params)
-    columns = header(names)
+    columns = header({f"params.{name}" for _, key in carrying(connection, filters) for name in key.params})
     return columns, (_cells(columns, key, row) for key, row in walk(connection, filters, by=ONCE[1:]))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, insert, select
@@ -157,6 +157,12 @@ def matching(connection: Connection, filters: Mapping[str, str]) -> Select[Any]:
     check_filters(filters)
     chosen = select(*NUMBERED).order_by(series.c.id)
     return chosen.where(*(_carries(connection, name, text) for name, text in filters.items() if not name.startswith(PARAMETER)))
+
+
+def carrying(connection: Connection, filters: Mapping[str, str]) -> Iterator[tuple[int, SeriesKey]]:
+    """The series that carry every filter's text, each with its number, in the order of these. Raises as :func:`matching` does."""
+    found = ((row.id, from_row(row)) for row in connection.execute(matching(connection, filters)))
+    return ((number, key) for number, key in found if has_params(key, filters))
 
 
 def _carries(connection: Connection, name: str, text: str) -> ColumnElement[bool]:

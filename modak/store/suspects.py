@@ -19,7 +19,7 @@ from modak.results.suspicion import LayoutRuns
 from modak.store import catalogue, replacing, samejobs
 from modak.store.engine import chunks
 from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, now, results, series
-from modak.store.series import SERIES_AT_ONCE, OwnNames, by_number, from_row, has_params, matching, text_ids
+from modak.store.series import SERIES_AT_ONCE, OwnNames, by_number, carrying, text_ids
 from modak.text.amounts import listed
 from modak.text.numbering import Measured, Selection
 
@@ -203,8 +203,7 @@ def _parts(connection: Connection, chosen: Selection) -> Sequence[ColumnElement[
 
 def _measured(connection: Connection, chosen: Measured) -> Sequence[ColumnElement[bool]]:
     """The results of a period. Raises :class:`modak.errors.RequestError` for what is no time, and as :func:`_parts` does."""
-    rows = connection.execute(matching(connection, chosen.where)).all()
-    numbers = [row.id for row in rows if has_params(from_row(row), chosen.where)]
+    numbers = [number for number, _ in carrying(connection, chosen.where)]
     period = results.c.measured_at >= _bound(chosen.since, "since")  # rows without a time are before all times
     if chosen.until is not None:
         period = and_(period, results.c.measured_at < _bound(chosen.until, "until", whole_day=True))

@@ -22,7 +22,8 @@ MOST_KEYS: Final = 6
 Model = TypeVar("Model", bound=BaseModel)
 
 _BRANCH: Final = re.compile(
-    r"(?:str|int|float|bool|none|date|datetime|Variable|Joined|Steps|constrained-.*|function-.*|(?:literal|tuple|dict|nullable|lax-or-strict)\[.*|\[key\])"
+    r"str|int|float|bool|none|date|datetime|Variable|Joined|Steps"
+    r"|constrained-.*|function-.*|(?:literal|tuple|dict|nullable|lax-or-strict)\[.*|\[key\]"
 )
 _OTHERWISE: Final[Mapping[str, str]] = {"gpus": "accelerators", "gpu": "accelerator", "cpu": "processor"}
 """Keys of documents by other words for them."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from modak.text.amounts import printable
+
 LARGEST: Final = 2**63 - 1
 """The largest number that a database gives."""
 LONGEST_SHOWN: Final = 60
@@ -26,8 +28,7 @@ class Measured:
 
     def __str__(self) -> str:
         bounds = f"measured since {self.since}{f' until {self.until}' if self.until else ''}"
-        shown = {name: text if text.isprintable() else ascii(text)[1:-1] for name, text in self.where.items()}
-        return ", ".join((bounds, *(f"{name} {text[:LONGEST_SHOWN]}" for name, text in shown.items())))
+        return ", ".join((bounds, *(f"{name} {printable(text)[:LONGEST_SHOWN]}" for name, text in self.where.items())))
 
 
 Selection = Sequence[int] | str | Measured

@@ -48,16 +48,19 @@ _BETWEEN: Final = re.compile(r"[;&|(){}\n]+")
 _BEFORE_PROGRAM: Final = frozenset({"exec", "env", "time", "then", "else", "do"})
 
 
-def behind_env(command: tuple[Word, ...]) -> int:
-    """Where the program of a command is that begins with ``env`` and variables to set; 0 without them, or with options of ``env``.
+def split_env(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
+    """The ``env`` that a command begins with, with the variables that it sets, and the program's words. An ``env`` with options is the
+    program.
 
-    >>> behind_env(("env", "A=1", "./solver", "x=2")), behind_env(("env", "-i", "./solver")), behind_env(("./solver",)), behind_env(())
-    (2, 0, 0, 0)
+    >>> split_env(("env", "A=1", "./solver", "x=2")), split_env(("env", "-i", "./solver"))
+    ((('env', 'A=1'), ('./solver', 'x=2')), ((), ('env', '-i', './solver')))
+    >>> split_env(("./solver",)), split_env(())
+    (((), ('./solver',)), ((), ()))
     """
     if not command or program_name(command[0]) != "env":
-        return 0
+        return (), command
     at = next((at for at, word in enumerate(command[1:], 1) if "=" not in lead(word)), 0)
-    return 0 if lead(command[at]).startswith("-") else at
+    return ((), command) if lead(command[at]).startswith("-") else (command[:at], command[at:])
 
 
 def torch_starter(command: tuple[Word, ...]) -> str | None:
@@ -75,10 +78,10 @@ def torch_starter(command: tuple[Word, ...]) -> str | None:
     return _ALSO.get(name) or (name if name in FLAGS else None)
 
 
-def commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]:
+def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]:
     """The commands in the text of ``sh -c``, split at blanks, each from its program on; ``$`` stands for a variable of the script's.
 
-    >>> commands_of_shell(("bash", "-lc", "cd case && A=1 mpirun -np 4 ./solver <in")), commands_of_shell(("sh", "solver.sh"))
+    >>> _commands_of_shell(("bash", "-lc", "cd case && A=1 mpirun -np 4 ./solver <in")), _commands_of_shell(("sh", "solver.sh"))
     ((('cd', 'case'), ('mpirun', '-np', '4', './solver', '<in')), ())
     """
     if program_name(command[0]) not in _SHELLS:
@@ -101,7 +104,7 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     >>> [one[0] for one in started_by(("conda", "run", "-n", "deepspeed", "python", "train.py"))]
     ['conda', 'run', 'python']
     """
-    found = [command, *commands_of_shell(command)]
+    found = [command, *_commands_of_shell(command)]
     name = program_name(command[0])
     if name in _AROUND or (name in OPENERS and command[1:2] == ("run",)):
         for at, word in enumerate(command[1:], 1):

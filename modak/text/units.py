@@ -39,14 +39,16 @@ def duration(text: str) -> int:
 
 
 _LENGTH: Final = re.compile(
-    r"(?:([0-9]{1,4})(?:-| days?,? ))?([0-9]{1,4}):([0-5]?[0-9]):([0-5]?[0-9](?:[.,][0-9]{1,9})?)"
-    r"|()()([0-9]{1,4}):([0-5]?[0-9][.,][0-9]{1,9})"
+    r"(?:(?P<days>[0-9]{1,4})(?:-| days?,? ))?(?P<hours>[0-9]{1,4}):(?P<minutes>[0-5]?[0-9]):(?P<seconds>[0-5]?[0-9](?:[.,][0-9]{1,9})?)"
 )
-"""A clock that tells which part is which by itself: hours, minutes and seconds, or minutes and parts of a second."""
+_SHORT_LENGTH: Final = re.compile(r"(?P<minutes>[0-9]{1,4}):(?P<seconds>[0-5]?[0-9][.,][0-9]{1,9})")
+"""A clock that tells by itself which part is which, because of its part of a second."""
 _SPELT: Final = re.compile(
-    r"(?:([0-9]{1,4}) ?d(?:ays?)?)?,? ?(?:([0-9]{1,5}) ?h)?,? ?(?:([0-9]{1,6}) ?m(?:in)?)?,? ?(?:([0-9]{1,6}(?:[.,][0-9]{1,9})?) ?s)?"
+    r"(?:(?P<days>[0-9]{1,4}) ?d(?:ays?)?)?,? ?(?:(?P<hours>[0-9]{1,5}) ?h)?,? ?"
+    r"(?:(?P<minutes>[0-9]{1,6}) ?m(?:in)?)?,? ?(?:(?P<seconds>[0-9]{1,6}(?:[.,][0-9]{1,9})?) ?s)?"
 )
 """A length in parts with their units."""
+_UNITS: Final = dict(zip(("days", "hours", "minutes", "seconds"), _SECONDS, strict=True))
 
 
 def length(text: str) -> float | None:
@@ -58,12 +60,9 @@ def length(text: str) -> float | None:
     >>> length("9:07"), length("1.5s"), length("812")
     (None, None, None)
     """
-    found = _LENGTH.fullmatch(text) or _SPELT.fullmatch(text.lower())
-    parts = [part.replace(",", ".") for part in found.groups(default="")] if found else []
-    if sum(map(bool, parts)) < 2:
-        return None
-    days, hours, minutes, seconds = (float(part or 0) for part in (parts[:4] if any(parts[:4]) else parts[4:]))
-    return round(((days * 24 + hours) * 60 + minutes) * 60 + seconds, 9)
+    found = _LENGTH.fullmatch(text) or _SHORT_LENGTH.fullmatch(text) or _SPELT.fullmatch(text.lower())
+    parts = {unit: float(part.replace(",", ".")) for unit, part in found.groupdict().items() if part} if found else {}
+    return round(sum(number * _UNITS[unit] for unit, number in parts.items()), 9) if len(parts) > 1 else None
 
 
 _ELAPSED: Final = re.compile(r"(?:([0-9]{1,5})-)?(?:([0-9]{1,5}):)?([0-9]{1,2}):([0-9]{2})(?:\.[0-9]+)?")

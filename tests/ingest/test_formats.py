@@ -690,6 +690,20 @@ def test_a_job_without_an_elapsed_time_is_named() -> None:
     assert "job 1 (a) has no elapsed time" in note
 
 
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        ("JobID|JobName|State|ElapsedRaw\n1|a|COMPLETED|0\n", "file:2: job 1 (a) took less than a second"),
+        (':::MLLOG {"key": "run_start", "time_ms": 1}\n:::MLLOG {"key": "run_start", "time_ms": 2}\n', "file:1: a run has no run_stop"),
+        ('[{"name": "a", "result": "pass", "fail_phase": null, "perfvalues": null}]', "file:1: test 'a' has no performance figures"),
+        ("JobID|JobName|State|Elapsed\n1|größe\a|FAILED|01:00\n", "file:2: job 1 (größe\\x07) is FAILED"),
+    ],
+)
+def test_a_run_that_gives_no_value_is_named(text: str, left_out: str) -> None:
+    """With the reason, in the letters of its own language but for control characters."""
+    assert f"{left_out}; left out" in notes(text)
+
+
 def test_failed_jobs_of_a_year_are_one_note() -> None:
     """Counted by how they ended, with how to list them; a few are named one by one."""
     states = ["FAILED", "TIMEOUT", "CANCELLED by 1000", "COMPLETED", "TIMEOUT", "TIMEOUT"]
@@ -790,6 +804,10 @@ def test_counts_of_events_of_extrap_are_left_out() -> None:
         ('{"results": [{"command": "a", "mean": 1, "stddev": null,\n"times": [-1], "exit_codes": [0]}]}', "r:1: column 'value': '-1'"),
         ('{"results": [{"command": "a", "mean": 1, "stddev": 1, "times": [Infinity]}]}', "r:1: column 'value': 'Infinity'"),
         ('{"schema_version": 3, "metadata": {"hyperfine_version": "3"}, "results": [{"command": "a"}]}', "r:1: schema_version '3'"),
+        ('{"schema_version": 2, "metadata": {"hyperfine_version": "2"}, "results": [{"command": "a",\n"measurements": [\n'
+         '{"time_wall_clock": {"value": 1, "unit": "ms"}, "exit_code": 0}]}]}', "r:3: 'time_wall_clock' in 'ms'; known: second"),
+        ('[{"name": "a", "result": "pass", "fail_phase": null, "perfvalues": {"c:p:rate": [1, null, 0, 0]}}]',
+         "r:1: 'perfvalues' of 'c:p:rate': at least five values are required"),
         ("JobID|JobName|State\n1|a|COMPLETED\n", "r:1: no column Elapsed"),
         ("JobID|JobName|State|Elapsed|WorkDir\n1|a|b|COMPLETED|00:00:01|/x\n", "r:2: 6 cells; the header has 5 columns"),
         ('{"parameters": ["p"], "measurements": {"a": {"time": [{"point": [1, 2], "values": [1]}]}}}', "r:1: a point of 2 values; there"),

@@ -124,6 +124,7 @@ def test_ranks_of_pytorch_are_told_how_they_find_their_number(distribution: str,
     "command",
     [
         "srun torchrun --nproc-per-node=4 train.py",
+        "srun -n 2 conda run -n own torchrun train.py",
         "srun --ntasks-per-node=1 --cpus-per-task=32 python3 -m torch.distributed.run --nproc-per-node=4 train.py",
         "srun -n 2 accelerate launch train.py",
     ],
