@@ -16,7 +16,7 @@ from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import carrier, is_build, is_distributed, stated_nodes
-from modak.choosing.workload import MOST_NAMED, speed_printed, stated, units
+from modak.choosing.workload import MOST_NAMED, only_one, speed_printed, units
 from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule, SeriesKey
 from modak.jobs.report import lengths
@@ -153,9 +153,8 @@ def _look_at_doubted(application: str) -> str:
 def _length(chosen: Chosen) -> str | None:
     """What the predicted time covers, if request and results do not give the length of the run in the same unit."""
     work, per = chosen.request.optimisation.workload, chosen.prediction.per
-    one = next((each for each in PARTS if each == per and stated(work, each) is None), None)
-    if one is not None:
-        also = "" if chosen.request.job_options.wall_time_limit else ", and the wall time limit that follows from it,"
+    if one := only_one(work, per):
+        also = ", with which the deadline is compared," if chosen.request.optimisation.objective.deadline else ""
         return f"the predicted time{also} is for one {one}: give the number of {one}s in workload.{one}s"
     named = [f"{count:g} {word}" for count, word in ((work.epochs, "epochs"), (work.steps, "steps")) if count]
     if per != "run" or not (named or work.amount):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import cores_with
 from modak.dsl import Request
@@ -81,12 +83,23 @@ def obstacle(request: Request, target: Target, shape: Shape) -> Fault | None:
         aside = request.optimisation.workload.memory_aside_gb
         beside = f" and {gigabytes(aside)} besides" if aside else ""
         why = f"{gigabytes(need)} per node are needed ({ranks}{beside}), but nodes of {target.title} have {gigabytes(usable)} usable"
-        return Fault("optimisation.workload", why)
+        return Fault("optimisation.workload", why + _what_fits(request, target))
     if usable is not None and (asked := _asked_per_core(request, target, shape)) > _bytes(usable):
         why = f"{gigabytes(asked / 1e9)} for the cores of a node are requested, but nodes of {target.title} have {gigabytes(usable)} usable"
+        fitting = _bytes(usable) // (request.job_options.minimum_memory_per_processor or 1)
+        why += f": enough for {counted(fitting, 'core')}" if fitting else ""
         return Fault("job_options.minimum_memory_per_processor", why)
     per_gpu, gpu = request.optimisation.workload.memory_per_gpu_gb, target.accelerator
     if shape.gpus_per_node and per_gpu and gpu and gpu.memory_gb and per_gpu > gpu.memory_gb:
         why = f"{gigabytes(per_gpu)} are needed per GPU, but the {gpu.model} of {target.title} has {gigabytes(gpu.memory_gb)}"
         return Fault("optimisation.workload", why)
     return None
+
+
+def _what_fits(request: Request, target: Target) -> str:
+    """How many ranks fit a node, and on how many nodes a stated total of ranks would; empty if not even one does."""
+    fitting, total = most_ranks(request, target), request.application.mpi_ranks
+    if not fitting:
+        return ""
+    nodes = math.ceil((total or 0) / fitting)
+    return f": room for {counted(fitting, 'rank')}" + (f", so {total} ranks need {counted(nodes, 'node')}" if nodes > 1 else "")

@@ -83,6 +83,12 @@ def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:
     return work.epochs if per == "epoch" else work.steps
 
 
+def only_one(work: Workload, per: str | None) -> Literal["epoch", "step"] | None:
+    """The part of the run that a time ``per`` such a part is for, because the request does not give their number; ``None``: it is for the
+    whole run."""
+    return next((each for each in PARTS if each == per and stated(work, each) is None), None)
+
+
 def _of_run(work: Workload, curve: Curve) -> Units:
     """A whole run; if both request and results give its length in the same unit, that many units."""
     asked, done = requested_lengths(work), startup.lengths(curve.series.params)

@@ -8,6 +8,7 @@ from typing import Final
 
 from modak.choosing.decision import Decision
 from modak.choosing.ending import binding_limit, is_continued
+from modak.choosing.workload import only_one
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Partition
@@ -21,6 +22,7 @@ _UPPER: Final = "the upper bound of the prediction"
 
 def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tuple[str, ...]]:
     """The wall time in seconds and why: the request's, else the prediction's upper bound and the job's start, within the partition's limit.
+    What is predicted for one epoch, or step, of a run of unknown length is no bound of it.
 
     A deadline that is to be met with more confidence than the upper bound needs a later bound: the job must not be stopped before it.
     Raises :class:`modak.errors.Infeasible` if more is requested than a job there can have, unless the run is over before, or is to be
@@ -41,20 +43,22 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
         if not (is_continued(request) or _is_over_by(limit, decision, objective.confidence)):
             raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
         return limit, f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested"
-    upper = decision.evidence.upper(decision.best)
+    upper, unknown = decision.evidence.upper(decision.best), "there is no prediction"
     if asked:
         ends = 0 if upper is None else math.ceil(upper + _start_up_s(decision))
         later = f"; {_UPPER} plus the job's start is {clock(ends)}" if ends > asked else ""
         return asked, f"wall time: {clock(asked)}, as requested{later}"
+    if part := only_one(request.optimisation.workload, decision.evidence.prediction(decision.best).per):
+        upper, unknown = None, f"the prediction is for one {part}, and the request does not say how many the run has"
     if upper is None:
         default, most = partition.default_wall_time_s if partition else None, decision.target.max_wall_time_s(decision.nodes)
         if default and (most is None or default <= most):
-            return default, f"wall time: {clock(default)}, the partition's default, because there is no prediction"
+            return default, f"wall time: {clock(default)}, the partition's default, because {unknown}"
         if default and most:
-            return most, f"wall time: {clock(most)}, all that such a job may have, because there is no prediction"
+            return most, f"wall time: {clock(most)}, all that such a job may have, because {unknown}"
         if most and _has_to_be_given(decision):
-            return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and there is no prediction"
-        return None, "wall time: left to the scheduler, because there is no prediction"
+            return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and {unknown}"
+        return None, f"wall time: left to the scheduler, because {unknown}"
     bound, sure = _UPPER, objective.confidence
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, sure)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(sure)}"

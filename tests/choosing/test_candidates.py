@@ -1112,6 +1112,25 @@ def test_where_no_measured_layout_fits_the_memory_a_rule_of_thumb_does(gigabytes
         assert any(why.startswith(f"layouts that were measured: {told}") for why in found.decisions)
 
 
+@pytest.mark.parametrize(
+    ("counts", "workload", "told"),
+    [
+        ({"process_count_per_node": 48}, {"memory_per_rank_gb": 4}, "77 GB usable: room for 18 ranks"),
+        ({"node_count": 2}, {"memory_per_rank_gb": 4}, "77 GB usable: room for 18 ranks, so 96 ranks need 6 nodes"),
+        ({"process_count_per_node": 48}, {"memory_per_rank_gb": 90}, "77 GB usable"),
+        ({"process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"}, {}, "77 GB usable: enough for 38 cores"),
+    ],
+)
+def test_counts_that_do_not_fit_the_memory_are_told_with_what_would(
+    counts: dict[str, Any], workload: dict[str, Any], told: str, known: Known
+) -> None:
+    """The next request is right, and not one by trial."""
+    ranks = {"application__mpi_ranks": 96} if "node_count" in counts else {}
+    asked = {"application__app_type": "mpi", "optimisation": {"workload": workload}, "job_options": counts, **ranks}
+    with pytest.raises(Infeasible, match=f"{re.escape(told)}$"):
+        candidates(known, **asked)
+
+
 def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:
     """The line names need and supply, and the field that asks for too much: here not the memory of cores."""
     workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 90}}

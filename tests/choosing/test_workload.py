@@ -232,10 +232,20 @@ def test_a_data_set_that_is_taken_is_one_of_the_requests_framework(known: Known)
 
 @pytest.mark.parametrize("unit", ["step", "epoch"])
 def test_a_time_of_one_step_or_epoch_says_that_it_is_one(unit: str, known: Known) -> None:
-    """A wall time for one step of a run of a million would end it."""
+    """No deadline can be compared with it."""
     found = plan(known, runs(metric=f"{unit}_time"))
-    text = f"the predicted time, and the wall time limit that follows from it, is for one {unit}: give the number of {unit}s"
-    assert f"{text} in workload.{unit}s" in found.advice
+    assert f"the predicted time is for one {unit}: give the number of {unit}s in workload.{unit}s" in found.advice
+    request, facts = asked(known, runs(metric=f"{unit}_time"))
+    by_noon = optimise(request.changed(optimisation={"objective": Objective(deadline=3600)}), facts).plan
+    text = f"the predicted time, with which the deadline is compared, is for one {unit}: give the number of {unit}s"
+    assert f"{text} in workload.{unit}s" in by_noon.advice
+
+
+@pytest.mark.parametrize("unit", ["step", "epoch"])
+def test_a_time_of_one_step_or_epoch_bounds_no_run(unit: str, known: Known) -> None:
+    """A wall time for one step of a run of a million would end it."""
+    told = [one for one in plan(known, runs(metric=f"{unit}_time")).decisions if one.startswith("wall time")]
+    assert [f"because the prediction is for one {unit}" in one for one in told] == [True]
 
 
 def test_problems_that_parameters_tell_are_not_compared(known: Known) -> None:
