@@ -91,7 +91,7 @@ def main(worlds: int = WORLDS) -> None:
             for one in truths:
                 told[one.basis].append(one)
             lost.append(regret)
-    say(f"{worlds} worlds; times told, by basis: errors of log time, and new runs in the 90 % interval, beyond it, beyond twice of it")
+    say(f"{worlds} worlds; times predicted, by basis: errors of log time, and new runs in the 90 % interval, beyond it, beyond twice of it")
     for basis in sorted(told):
         say(f"{basis:14} {row(told[basis])}")
     say("\ntime, or node-hours, of the choice over those of the best configuration that the answer tells of, minus one, per cent")

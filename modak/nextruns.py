@@ -202,7 +202,7 @@ def _shorter(request: Request, runs: Sequence[Proposal]) -> Iterator[str]:
     length = next((name for name in ("amount", "steps", "epochs") if getattr(work, name) is not None), None)
     if (speed := speed_printed(work)) and length and any(time is None or time > LONG_S for time in times):
         way = f"give less in optimisation.workload.{length}, and in the command"
-        yield f"a shorter run tells as much, because the program prints its {speed}: {way}"
+        yield f"a shorter run is enough, because the program prints its {speed}: {way}"
 
 
 def _chosen(request: Request, facts: Facts) -> Decision:
@@ -271,9 +271,9 @@ def _why_enough(
     if all(one.choice.prediction.basis in ("measured", "interpolated") for one in likely):
         yield SETTLED
     if found := proposed(budget, 0.0):
-        yield f"for surer numbers all the same, measure {_named(decision, found[0], today)}; '--gain 0' proposes such runs"
+        yield f"to narrow it all the same, measure {_named(decision, found[0], today)}; '--gain 0' proposes such runs"
     elif found := proposed(None, 0.0):
-        yield f"for surer numbers all the same, measure {_named(decision, found[0], today)}: a larger budget and '--gain 0' allow it"
+        yield f"to narrow it all the same, measure {_named(decision, found[0], today)}: a larger budget and '--gain 0' allow it"
     else:
         yield _repeats(decision, likely[0].index, budget)
 
@@ -286,10 +286,10 @@ def _repeats(decision: Decision, index: int, budget: float | None) -> str:
     hours = scored.job_node_hours
     allowed = [place for place in measured or [index] if budget is None or hours[place] <= budget]
     if not allowed:
-        return "repeats would tell how much runs scatter, but cost more than the budget"
+        return "repeats would show how much runs scatter, but cost more than the budget"
     nearest = min(allowed, key=lambda place: abs(math.log(nodes[place] / nodes[index])))
     cost = f"{plain(hours[nearest])} node-hours each time"
-    return f"for surer numbers all the same, run {described(decision, nearest)} several times ({cost}): repeats tell how much runs scatter"
+    return f"to narrow it all the same, run {described(decision, nearest)} several times ({cost}): repeats show how much runs scatter"
 
 
 def _named(decision: Decision, one: Proposal, today: float) -> str:

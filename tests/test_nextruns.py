@@ -79,7 +79,7 @@ def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
     settled, why, next_one = programme.notes
     assert settled == "no run narrows the interval of the decision by 2% or more"
     assert "measured, or lie between measured ones" in why
-    nodes, hours = re.findall(r"surer .*, run ([0-9]+) nodes x 4x12 .*several times \(([0-9.]+) node-hours each time", next_one)[0]
+    nodes, hours = re.findall(r"narrow it .*, run ([0-9]+) nodes x 4x12 .*several times \(([0-9.]+) node-hours each time", next_one)[0]
     (measured,) = [curve for curve in shortened(known, 512).models if int(nodes) in curve.sizes and curve.layout.ranks_per_node == 4]
     likely = programme.likely[0].choice.configuration.nodes
     assert int(nodes) == min(measured.nodes, key=lambda size: abs(np.log(size / likely)))
@@ -92,7 +92,7 @@ def test_a_size_that_the_budget_excludes_is_not_to_be_repeated(known: Known) -> 
     given = request(**LAYOUT)
     advice = [next_runs(given, known("3dgan"), budget=budget).notes[-1] for budget in (21.0, 1e-3)]
     assert re.search(r", run 4 nodes x 4x12 .*several times", advice[0])
-    assert advice[1] == "repeats would tell how much runs scatter, but cost more than the budget"
+    assert advice[1] == "repeats would show how much runs scatter, but cost more than the budget"
 
 
 def test_a_run_that_is_nearly_worth_it_is_named_and_can_be_had(known: Known) -> None:

@@ -92,7 +92,8 @@ def _changed(report: Mapping[str, Any]) -> None:
     count = report["series_count"]
     if not count:
         return
-    typer.echo(f"{count} series changed, {report['models']} fitted models rest on them; the next use fits them anew:")
+    rest = f", on which {counted(report['models'], 'fitted model')} rested" if report["models"] else ""
+    typer.echo(f"{count} series changed{rest}; models are fitted to them at the next use:")
     for label in report["series"][:SERIES_SHOWN]:
         typer.echo(f"- {label}")
     if count > SERIES_SHOWN:

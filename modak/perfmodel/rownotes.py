@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from modak.perfmodel.unseen import CalibrationRuns
 
 NO_CALIBRATION: Final = (
-    "no run of these tells the others: for that, results in another configuration have to know five or more of these applications, with "
-    "the same metric and numeric parameters (params.gmacs, params.macts, …); if they know forty others, run five of those instead"
+    "no run of these would predict the others: that takes results of five or more of these applications in another configuration, with "
+    "the same metric and numeric parameters (params.gmacs, params.macts, …); if it has results of forty others, run five of those instead"
 )
 ALL_MEASURED: Final = (
     "what was measured elsewhere of these rows was measured on their system, too: no run is left to choose; see 'modak predict'"
@@ -53,11 +53,11 @@ def calibrated_by_few(found: Sequence[CalibrationRuns], rows: int) -> list[Notic
     """Warnings of rows that a few runs on their system would tell better: some of the table, or of other applications."""
     known = sum(one.comparable for one in found if one.places)
     beside, others = (sum(one.others for one in found if bool(one.places) is chosen) for chosen in (True, False))
-    rest = f"the rest, and {beside} rows of applications that nobody measured," if beside else "the rest"
-    what = f"known on other systems, where {FEW} runs or more of some of them would tell {rest} better"
+    rest = f"the rest, and {beside} rows of applications that nobody measured" if beside else "the rest"
+    what = f"known on other systems, where {FEW} runs or more of some of them would improve {rest}"
     messages = [f"{known} of {rows} rows are of applications that are {what}: 'modak results calibration' chooses these"] if known else []
     if others:
-        how = f"{FEW} runs or more on their system of applications that others know would tell them better"
+        how = f"{FEW} runs or more on their system of applications that were measured elsewhere would improve them"
         messages.append(f"{others} of {rows} rows are of applications that nobody measured: {how} ('modak results calibration')")
     return [Notice(field="basis", message=message) for message in messages]
 
@@ -93,11 +93,11 @@ def calibration_notes(found: Sequence[CalibrationRuns], rows: int) -> list[str]:
     fewest = min(len(one.places) + one.measured for one in found if one.places)
     notes = [
         f"{chosen} of {rows} rows, in the order in which to measure them: write what you measure into 'value' and load the file with "
-        "'modak load'; then 'modak predict' tells the others"
+        "'modak load'; then 'modak predict' predicts the others"
     ]
     if fewest < FEW:
         notes.append(f"nothing is predicted from fewer than {FEW} runs")
     if alone:
         what = "are of applications that were not measured elsewhere with these parameters"
-        notes.append(f"{alone} of {rows} rows {what}: their parameters tell less of them")
+        notes.append(f"{alone} of {rows} rows {what}: they are predicted less well, from their parameters")
     return notes

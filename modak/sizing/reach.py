@@ -104,8 +104,8 @@ def _why(scored: Scored, best: int, wanted: Demand, *, met: bool, possible: bool
     if not possible:
         return f"out of reach; at the fastest, {longest}"
     if expected > wanted.deadline_s:
-        return f"unlikely: {longest}, and {clock(round(expected))} is predicted; a run on this system makes it surer"
-    return f"not sure: {longest}, although {clock(round(expected))} is predicted; a run on this system makes it surer"
+        return f"unlikely: {longest}, and {clock(round(expected))} is predicted; a run on this system narrows the interval"
+    return f"not sure: {longest}, although {clock(round(expected))} is predicted; a run on this system narrows the interval"
 
 
 def _rests_on(question: Request, found: Predictions, results: int) -> str:

@@ -230,7 +230,7 @@ def test_runs_to_measure_on_a_new_system_are_a_table_to_fill_in(own: Run, tmp_pa
 @pytest.mark.parametrize(
     ("table", "more", "status", "says"),
     [
-        ("net1,new,throughput,32,1,2,224", (), 1, "points.csv: no run of these tells the others"),
+        ("net1,new,throughput,32,1,2,224", (), 1, "points.csv: no run of these would predict the others"),
         ("net1,new,throughput,x,1,2,224", (), 1, "points.csv:2: column 'batch_size'"),
         ("net1,new,throughput,32,1,2,224", ("-n", "0"), 2, "--number"),
     ],
@@ -260,7 +260,7 @@ def test_fewer_calibration_runs_than_predictions_need_are_named(own: Run, tmp_pa
 def test_runs_that_would_tell_networks_that_nobody_measured_are_named(own: Run, tmp_path: Path) -> None:
     """Alone in a table, or beside networks that others know, if these are enough for a model of their parameters; as it is then."""
     unknown = [row.replace("net", "new-net", 1) for row in networks("new", count=8).splitlines()[1:]]
-    alone, beside = "8 of 8 rows are of applications that nobody measured", "and 8 rows of applications that nobody measured, better"
+    alone, beside = "8 of 8 rows are of applications that nobody measured", "and 8 rows of applications that nobody measured:"
     (tmp_path / "alone.csv").write_text("\n".join((NETWORKS, *unknown)))
     (tmp_path / "beside.csv").write_text(networks("new") + "\n".join(unknown))
 

@@ -43,18 +43,28 @@ def test_a_file_whose_name_is_not_utf8_is_loaded_and_taken_out(run: Run, tmp_pat
 
 
 def test_a_load_tells_what_it_changed(run: Run) -> None:
-    """Counts, the series that changed, the models that rest on them; a second load says when the first was."""
+    """Counts, and the series that changed; a second load says when the first was."""
     status, out, _ = run("load", "t.csv")
     assert status == 0
     assert out.splitlines() == [
         "18 rows read, 18 new, 0 there already, 0 suspicious",
-        "2 series changed, 0 fitted models rest on them; the next use fits them anew:",
+        "2 series changed; models are fitted to them at the next use:",
         "- application solver, system zenith, metric wall_time, unit s",
         "- application solver, system stampede2, metric wall_time, unit s",
     ]
     _, out, err = run("load", "t.csv")
     assert out == "18 rows read, 0 new, 18 there already, 0 suspicious\n"
     assert "t.csv: loaded already on" in err
+
+
+def test_a_load_counts_the_models_that_rested_on_what_it_changed(run: Run, tmp_path: Path) -> None:
+    """Those of the series alone."""
+    run("load", "t.csv")
+    run("models", "fit", "--application", "solver")
+    (tmp_path / "more.csv").write_text("application,system,nodes,metric,value,unit,repeat\nsolver,zenith,8,wall_time,51,s,1\n")
+    assert run("load", "more.csv").out.splitlines()[1] == (
+        "1 series changed, on which 1 fitted model rested; models are fitted to them at the next use:"
+    )
 
 
 def test_the_command_in_an_advice_fills_the_gap_of_a_table(run: Run, tmp_path: Path) -> None:
