@@ -1126,7 +1126,7 @@ def test_counts_that_do_not_fit_the_memory_are_told_with_what_would(
 ) -> None:
     """The next request is right, and not one by trial."""
     ranks = {"application__mpi_ranks": 96} if "node_count" in counts else {}
-    asked = {"application__app_type": "mpi", "optimisation": {"workload": workload}, "job_options": counts, **ranks}
+    asked: dict[str, Any] = {"application__app_type": "mpi", "optimisation": {"workload": workload}, "job_options": counts, **ranks}
     with pytest.raises(Infeasible, match=f"{re.escape(told)}$"):
         candidates(known, **asked)
 
