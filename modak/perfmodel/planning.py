@@ -20,6 +20,7 @@ from modak.perfmodel.curves import Curve, fitted
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.parts import Scale
+from modak.perfmodel.repeats import RERUN_SPREAD
 
 ABSCISSAE: Final = (-math.sqrt(3), 0.0, math.sqrt(3))
 """Nodes of the quadrature, in standard deviations ..."""
@@ -27,6 +28,10 @@ WEIGHTS: Final = (1 / 6, 2 / 3, 1 / 6)
 """... and its weights: exact for polynomials up to the fifth degree."""
 LEAST: Final = 0.02
 """A run that narrows today's interval by a smaller fraction than this is not proposed, unless the caller asks for such runs."""
+
+ALIKE: Final = RERUN_SPREAD / Z90
+"""A standard deviation of what runs scatter. Sizes whose logs differ by less have times that differ by less: a run of one tells what a
+repeat of the other would."""
 
 _ANY: Final = 1e-6
 """What narrows the interval by less does so by rounding."""
@@ -84,7 +89,8 @@ def propose(
     threshold = max(least, _ANY) * width(known)
     steps: list[Step] = []
     while left and len(steps) < most:
-        left = [place for place in left if _new(known, runs[place]) and (budget is None or spent + runs[place].node_hours <= budget)]
+        left = [place for place in left if budget is None or spent + runs[place].node_hours <= budget]
+        left = [place for place in left if _new(known, runs[place], 0.0 if place in first else ALIKE)]
         due = [place for place in first if place in left][:1]
         looked_at = due or left
         before = width(known)
@@ -120,9 +126,9 @@ def with_point(curves: Sequence[Curve], grown: Curve) -> tuple[Curve, ...]:
     return (*curves[:place], grown, *curves[place + 1 :])
 
 
-def _new(curves: Sequence[Curve], run: CandidateRun) -> bool:
+def _new(curves: Sequence[Curve], run: CandidateRun, alike: float) -> bool:
     own = _own(curves, run)
-    return own is None or run.size not in own.sizes
+    return own is None or min(abs(math.log(run.size / size)) for size in own.sizes) > alike
 
 
 def _own(curves: Sequence[Curve], run: CandidateRun) -> Curve | None:

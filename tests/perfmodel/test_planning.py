@@ -99,6 +99,19 @@ def test_repeats_are_not_proposed() -> None:
     assert propose(known, [run(known, 8)], width_at(64)) == ()
 
 
+def test_a_size_next_to_a_measured_one_is_as_good_as_a_repeat() -> None:
+    """Its time differs by less than runs scatter, whatever the run is expected to narrow: only the first of these sizes is far enough."""
+    known = curves((16, 32, 64))
+    runs = [run(known, nodes) for nodes in (60, 61, 63, 67)]
+    assert [step.run for step in propose(known, runs, lambda models: 0.5 ** len(models[0].sizes))] == [0]
+
+
+def test_a_run_that_comes_first_may_be_next_to_a_measured_size() -> None:
+    """One of two that are compared at the size of the choice: what is measured nearby does not tell of that."""
+    known = curves((16, 32, 64))
+    assert [step.run for step in propose(known, [run(known, 63)], width_at(64), first=[0])] == [0]
+
+
 def test_every_step_narrows_and_says_by_how_much_per_node_hour() -> None:
     """The first from the width as it is."""
     known = curves()
