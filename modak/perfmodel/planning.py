@@ -29,8 +29,9 @@ WEIGHTS: Final = (1 / 6, 2 / 3, 1 / 6)
 LEAST: Final = 0.02
 """A run that narrows today's interval by a smaller fraction than this is not proposed, unless the caller asks for such runs."""
 
-ALIKE: Final = RERUN_SPREAD
-"""Sizes whose logs differ by less have times that differ by less than runs scatter: a run of one tells what a repeat of the other would."""
+ALIKE: Final = RERUN_SPREAD / Z90
+"""A standard deviation of what runs scatter. Sizes whose logs differ by less have times that differ by less: a run of one tells what a
+repeat of the other would."""
 
 _ANY: Final = 1e-6
 """What narrows the interval by less does so by rounding."""
