@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final
@@ -67,12 +68,12 @@ class ProblemResponse(Response):
             "title": title,
             "status": status,
             "detail": "; ".join(map(str, self._faults)),
-            "errors": [{"field": fault.field, "message": fault.message} for fault in self._faults],
+            "errors": [*map(asdict, self._faults)],
         }
         if self._more:
             content["more_errors"] = self._more
         if warnings:
-            content["warnings"] = [{"field": one.field, "message": one.message} for one in warnings[:MOST_FAULTS]]
+            content["warnings"] = [*map(asdict, warnings[:MOST_FAULTS])]
         super().__init__(_json(content), status, {**NOSNIFF, **self._also}, "application/problem+json")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

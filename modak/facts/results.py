@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -28,7 +28,8 @@ class Layout(Fact):
         return self.ranks_per_node / self.gpus_per_node if self.ranks_per_node and self.gpus_per_node else None
 
 
-Text = Annotated[str, Field(min_length=1, max_length=200)]
+LONGEST_LABEL: Final = 200
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_LABEL)]
 """Labels of results: any printable text."""
 
 

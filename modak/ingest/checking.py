@@ -15,7 +15,7 @@ import numpy as np
 
 from modak.errors import DataError, Fault
 from modak.facts import SeriesKey
-from modak.ingest.columns import SERIES
+from modak.ingest.columns import AGAIN, SERIES
 from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw, also, layout
 from modak.ingest.totals import TOTALS, Mask, spread
 from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, NO_VALUE, SMALLEST_VALUE, Seconds, is_placeholder, quoted, reader
@@ -113,7 +113,7 @@ class _Table:
             for one in np.unique(triples[:, over.uneven], axis=1).T[: MOST_FAULTS + 1]:
                 self.fault(_uneven(column, *one), over.uneven & (triples == one[:, None]).all(axis=0))
             if over.nowhere.any():
-                way = f"load the file again with '--replace' and '--set {per_node}=…', what a node has"
+                way = f"{AGAIN} '--set {per_node}=…', what a node has"
                 self.doubt(f"column {column!r}: without 'nodes', all count as on one node; if it were several, {way}")
             found |= {"nodes": over.nodes, per_node: over.each}
         return found

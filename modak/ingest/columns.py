@@ -43,6 +43,8 @@ COLUMNS: Final[Mapping[str, str]] = {
 """All columns in the order in which they are written, with their meaning; ``params.NAME`` stand after ``dataset``."""
 MARKS: Final = ("doubt", "by_hand")
 """What rows have beside the columns, and no file: why no model uses a row, and whether somebody said so or confirmed it."""
+AGAIN: Final = "load the file again with '--replace' and"
+"""How rows are corrected that options can tell of: those of the same bytes replace them."""
 _EVERY: Final = ", --map '*=' leaves out all that are not known"
 _SHOWN: Final = 20
 """Columns that are named together."""

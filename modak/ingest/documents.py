@@ -16,6 +16,7 @@ from json import decoder, scanner
 from typing import Any, Final
 
 from modak.errors import DataError
+from modak.facts.results import LONGEST_LABEL
 from modak.ingest import headings
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
@@ -29,8 +30,6 @@ MOST_NOTES: Final = 20
 FEW: Final = 5
 """Runs that did not succeed, up to which each has a note of its own: a year's accounting may hold thousands."""
 MOST_STATES: Final = 6
-LONGEST: Final = 200
-"""Characters that a label of results may have."""
 LONGEST_NOTE: Final = 500
 LONGEST_STATE: Final = 40
 MOST_CELLS: Final = 1_000_000
@@ -288,11 +287,11 @@ def column_name(name: str) -> str:
 
 
 def shortened(label: str) -> str:
-    """A label of at most :data:`LONGEST` characters; a longer one is cut and gets a hash of the whole label."""
+    """A label of at most :data:`~modak.facts.results.LONGEST_LABEL` characters; a longer one is cut and gets a hash of the whole label."""
     import hashlib
 
     line = " ".join(label.split())
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 14]}… #{hashlib.sha256(line.encode()).hexdigest()[:10]}"
+    return line if len(line) <= LONGEST_LABEL else f"{line[: LONGEST_LABEL - 14]}… #{hashlib.sha256(line.encode()).hexdigest()[:10]}"
 
 
 def instant(seconds: str | None) -> str | None:

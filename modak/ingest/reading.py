@@ -18,7 +18,7 @@ import numpy as np
 from modak import plugins
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import Format, checking, values, wide
-from modak.ingest.columns import canonical, header_faults, is_known
+from modak.ingest.columns import AGAIN, canonical, header_faults, is_known
 from modak.ingest.headings import folded, no_measurement, unit_in
 from modak.ingest.programs import table_of
 from modak.ingest.sources import Source, files, from_path, from_stream
@@ -328,7 +328,7 @@ def _weak(name: str, raw: Raw, options: Options, batch: Batch) -> str:
     named = next((text for text in (Path(name).name, *headings, *alone) if _WEAK.search(text) and not _STRONG.search(text)), None)
     if not times or named is None:
         return ""
-    way = "load the file again with '--replace' and '--set params.scaling=weak'"
+    way = f"{AGAIN} '--set params.scaling=weak'"
     return f"{quoted(named)} tells of weak scaling, but the times count as those of one problem; if it grows with the nodes or ranks, {way}"
 
 

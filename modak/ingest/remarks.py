@@ -15,7 +15,7 @@ from modak.choosing.wishes import FRONT_ENDS
 from modak.errors import nearest_name
 from modak.facts import Layout, SeriesKey, System, same_name
 from modak.grouping import grouped
-from modak.ingest.columns import series_label
+from modak.ingest.columns import AGAIN, series_label
 from modak.ingest.headings import layout_column
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import DECIMAL_COMMA, NUMERIC
@@ -38,8 +38,6 @@ SCATTER: Final = 2.0
 """Runs of one layout that differ by more than this factor contradict each other: repeats in public tables do so by 1.05, few by 1.3."""
 MOST_GPUS, MOST_THREADS = 16, 1024
 """More GPUs, and more ranks or threads, than a node has."""
-_AGAIN: Final = "load the file again with '--replace' and"
-"""How rows are corrected whose layout or parameters options can tell: those of the same bytes replace them."""
 GROWS_EVENLY: Final = 1.1
 """A problem that grows with the size is as large for each rank or GPU, within this factor: meshes are not divided exactly."""
 WITHIN: Final = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
@@ -54,7 +52,7 @@ MOST_NODES: Final = 200_000
 GROWN, GROWS_AS = 8, 0.75
 """What takes longer on so many times as many nodes, by at least this power of their number: of 364 series of public tables with as many
 sizes only six single collective operations (alltoall, gather) do, however badly the others scale."""
-_NO_COMPUTERS: Final = f"if it counts something else, {_AGAIN} '--map nodes=params.nodes'"
+_NO_COMPUTERS: Final = f"if it counts something else, {AGAIN} '--map nodes=params.nodes'"
 PROBLEM: Final = f"takes longer nearly as 'nodes' grow: are these computers, or the size of the problem? {_NO_COMPUTERS}"
 _PRECISION: Final = re.compile(
     r"[a-z].*[0-9].*|.*(?:mixed|amp|quad|half|single|double|full|default|auto|float|real|true|high|fp|bf|tf|int|bit).*"
@@ -65,8 +63,8 @@ _SEPARATED: Final = re.compile(r"[ ,'’]")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,'’][0-9]{3})+")
 _NAMES: Final = {
     "mpi": "the MPI library ('openmpi 4.1'); processes are counted in 'ranks_per_node', of each node",
-    "system": f"the system; if these are times of the CPU, as 'time' prints them, {_AGAIN} '--map system='",
-    "runtime": f"the container runtime; if these are run times, {_AGAIN} '--map runtime='; as values they have '--map runtime=value'",
+    "system": f"the system; if these are times of the CPU, as 'time' prints them, {AGAIN} '--map system='",
+    "runtime": f"the container runtime; if these are run times, {AGAIN} '--map runtime='; as values they have '--map runtime=value'",
 }
 """What columns name whose cells may be numbers by mistake."""
 SHOWN: Final = 10
@@ -187,7 +185,7 @@ def on_growth(changed: Mapping[int, SeriesKey], sizes: Mapping[int, int]) -> Ite
         name = next((name for name, of in shares.items() if 0 < max(of) <= GROWS_EVENLY * min(of)), None)
         if name:
             weak = "" if metric_of(changed[members[0]]).is_rate else "; in weak scaling also '--set params.scaling=weak'"
-            way = f"if it only counts them, or in weak scaling, {_AGAIN} '--map OLD=' (without that column){weak}"
+            way = f"if it only counts them, or in weak scaling, {AGAIN} '--map OLD=' (without that column){weak}"
             what = f"{name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}"
             found.setdefault(what, []).append(label)
     yield from (f"{listed(labels, 1, '; ')}: {what}" for what, labels in islice(found.items(), SHOWN))
@@ -235,7 +233,7 @@ def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]
         most = max(counts.get(name, 0) for name in system.folded_names)
         if most > room:
             text = f"{system.name}: up to {most} ranks x threads on a node, but its nodes run at most {room} at once"
-            yield f"{text}; if ranks_per_node counts over all nodes, {_AGAIN} '--map ranks_per_node=total_ranks'"
+            yield f"{text}; if ranks_per_node counts over all nodes, {AGAIN} '--map ranks_per_node=total_ranks'"
 
 
 def _without_partition(known: Sequence[System], touched: Iterable[SeriesKey]) -> Iterator[str]:
@@ -328,7 +326,7 @@ def _no_precisions(touched: Iterable[SeriesKey]) -> Iterator[str]:
     strange = dict.fromkeys(key.precision for key in touched if key.precision and not _PRECISION.fullmatch(same_name(key.precision)))
     if strange:
         shown = listed([repr(text) for text in strange], SHOWN)
-        way = f"if it says something else, {_AGAIN} '--map precision=params.NAME'"
+        way = f"if it says something else, {AGAIN} '--map precision=params.NAME'"
         yield f"precision {shown}: the column names the precision of numbers ('fp32', 'mixed'); {way}"
 
 
@@ -388,7 +386,7 @@ def _over_all_nodes(one: Figures) -> Iterator[str]:
             yield f"{grows}: it is that of each worker; divide a global batch by the workers"
         else:
             total = next((total for total, column in TOTALS.items() if column == name), None)
-            way = f"{_AGAIN} '--map {name}={total}'" if total else "divide it by them"
+            way = f"{AGAIN} '--map {name}={total}'" if total else "divide it by them"
             yield f"{grows}: if it counts over all nodes, {way}"
 
 

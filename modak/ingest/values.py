@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from modak.facts import same_image, same_name, same_text, same_version
+from modak.facts.results import LONGEST_LABEL
 from modak.ingest.table import LAYOUT
 from modak.ingest.totals import TOTALS
 from modak.text.units import NO, YES, length
@@ -40,7 +41,6 @@ NO_VALUE: Final = PLACEHOLDERS | frozenset(
 )
 """What stands in place of the value of a run that gave none."""
 
-_LONGEST_TEXT: Final = 200
 _LARGEST_COUNT: Final = 10_000_000
 SMALLEST_VALUE, LARGEST_VALUE = 1e-30, 1e30
 """Beyond what anything measures; products and quotients of such numbers can be computed."""
@@ -110,7 +110,7 @@ def _text(longest: int) -> Reader:
 
 def _label(text: str) -> str:
     """A text by which results are told apart."""
-    return same_text(_text(_LONGEST_TEXT)(text))
+    return same_text(_text(LONGEST_LABEL)(text))
 
 
 def _whole(least: int) -> Reader:
