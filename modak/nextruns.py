@@ -30,7 +30,8 @@ from modak.choosing.scoring import columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.software import missing_compilers, no_image
 from modak.choosing.switching import applied, bare, evidence_for, with_switches
-from modak.choosing.unmeasured import with_few_threads, with_unmeasured
+from modak.choosing.topology import with_few_threads
+from modak.choosing.unmeasured import with_unmeasured
 from modak.choosing.wishes import in_document, is_hybrid, without_compilers
 from modak.choosing.workload import amounts_needed, speed_printed, with_problem, with_setting
 from modak.dsl import Choice, Notice, Request
@@ -402,7 +403,11 @@ def _first(request: Request, decision: Decision, most: int) -> tuple[Proposal, .
     sizes = np.flatnonzero(scored.shape == first).tolist()
     smallest = int(scored.nodes[sizes[0]])
     nearest = sorted(ranks, key=lambda index: (ranks[index] < ranks[first], abs(ranks[index] - ranks[first])))
-    layouts = [int(row) for index in nearest for row in np.flatnonzero((scored.shape == index) & (scored.nodes == smallest))]
+    layouts = []
+    for index in nearest:
+        rows = np.flatnonzero(scored.shape == index)
+        same = rows[scored.nodes[rows] == smallest]
+        layouts += same.tolist() or rows[:1].tolist()
     order = list(dict.fromkeys((sizes[0], *_pairs(decision, shapes[first], smallest), *sizes, *layouts)))[:most]
     return tuple(Proposal(place, choice_of(decision, place)) for place in order)
 

@@ -451,10 +451,15 @@ def test_runs_that_write_one_log_are_warned_of(known: Known, log: str, warned: b
 @pytest.mark.parametrize(
     ("node", "fields", "expected"),
     [
-        ({"sockets": 2, "cores": 48}, {"allowed_ranks": [48, 96]}, [(4, 12, 4), (4, 24, 2)]),
+        (
+            {"sockets": 2, "cores": 48},
+            {"allowed_ranks": [48, 96]},
+            [(4, 12, 4), (4, 24, 2), (1, 48, 1)],
+        ),
+        ({"sockets": 2, "cores": 46}, {}, [(1, 6, 7), (2, 6, 7), (4, 6, 7), (1, 46, 1), (1, 2, 23)]),
         ({"sockets": 2, "cores": 1}, {}, [(1, 2, 1), (2, 2, 1), (4, 2, 1), (1, 1, 1)]),
     ],
-    ids=["allowed ranks", "fewer cores than sockets"],
+    ids=["allowed ranks", "a prime number of cores", "fewer cores than sockets"],
 )
 def test_first_runs_have_each_layout_that_nodes_can_run(
     node: dict[str, int], fields: dict[str, Any], expected: list[tuple[int, int, int]]

@@ -22,8 +22,8 @@ from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_build, unknown_dataset
 from modak.choosing.shapes import Origin, Shape
-from modak.choosing.topology import CandidateSearch, Shapes, topology_shapes
-from modak.choosing.wishes import drives_all_gpus, is_distributed, is_said_distributed, is_single_threaded, stated_nodes
+from modak.choosing.topology import CandidateSearch, Shapes, topology_shapes, with_few_threads
+from modak.choosing.wishes import drives_all_gpus, is_distributed, is_hybrid, is_said_distributed, is_single_threaded, stated_nodes
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
@@ -175,16 +175,21 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     """The configurations with each of the total numbers of ranks that the program runs with, as many on each node.
 
     If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible (on GPUs, those with a rank
-    for each, or nearest to that); if all share cores, the fewest ranks. Numbers that are uneven on the fewest nodes are spread over more
+    for each, or nearest to that); if all share cores, the fewest ranks. Those of a hybrid program on fewer nodes, with a few threads or one
+    for each rank, are among them. Numbers that are uneven on the fewest nodes are spread over more
     only if there are no others.
     """
     request, contradiction = _allowed_of_counts(request)
-    grids, first = _allowed_grids(request, target, curves)
+    grids, first = _allowed_grids(request, target, curves, _splits(request, target))
     if first is None:
         allowed = ", ".join(map(str, request.application.allowed_ranks))
         message = f"no layout on {target.title} has {allowed} ranks, as many on each node (application.mpi_ranks may be uneven)"
         raise Infeasible(message, field="application.allowed_ranks")
     measured = tuple(shape for shape in grids if shape.origin not in ("request", "topology"))
+    if not measured and is_hybrid(request):
+        for split in _denser(request, target):
+            for shape, grid in _allowed_grids(request, target, curves, (split,))[0].items():
+                grids[shape] = sorted({*grids.get(shape, ()), *grid})
     shapes = measured or _fullest(grids, target.node, one_for_all=drives_all_gpus(request))
     nodes = tuple(np.array(grids[shape], dtype=np.int64) for shape in shapes)
     return replace(
@@ -198,11 +203,13 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     )
 
 
-def _allowed_grids(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[dict[Shape, list[int]], Candidates | None]:
+def _allowed_grids(
+    request: Request, target: Target, curves: Sequence[Curve], splits: Iterable[tuple[int, int | None]]
+) -> tuple[dict[Shape, list[int]], Candidates | None]:
     """For each shape the node counts on which it has an allowed number of ranks; and the first candidates that were found, if any were."""
     grids: dict[Shape, list[int]] = {}
     first, nodes = None, stated_nodes(request)
-    for ranks, per_node in _splits(request, target):
+    for ranks, per_node in splits:
         if per_node and first:
             break
         asked = request.changed(application={"mpi_ranks": ranks}, job_options={"node_count": nodes})
@@ -254,6 +261,14 @@ def _splits(request: Request, target: Target) -> Iterator[tuple[int, int | None]
         most = max(1, target.node.usable_cores // (request.application.threads or request.job_options.core_count_per_process or 1))
         for ranks in allowed:
             yield from ((ranks, count) for count in range(most, most // 2, -1) if ranks % count == 0)
+
+
+def _denser(request: Request, target: Target) -> Iterator[tuple[int, int]]:
+    """The allowed numbers of ranks on fewer nodes than by one rank for each NUMA domain: a few threads for each rank, or one."""
+    node, given = target.node, request.application.threads or request.job_options.core_count_per_process
+    if node and not given and request.job_options.process_count_per_node is None and stated_nodes(request) is None:
+        for per_node in sorted({*with_few_threads(node), node.usable_cores}):
+            yield from ((ranks, per_node) for ranks in sorted(request.application.allowed_ranks) if ranks % per_node == 0)
 
 
 def on_nodes(found: Candidates, nodes: int, request: Request, target: Target) -> Candidates:

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts
@@ -22,9 +22,12 @@ from modak.choosing.wishes import (
     precision,
 )
 from modak.dsl import LEARNING, Notice, Request
-from modak.facts import VENDORS, HostMpi
+from modak.facts import VENDORS, HostMpi, Node
 from modak.perfmodel import Curve
 from modak.target import Target
+
+_FREE: Final = 0.1
+"""Part of a NUMA domain's cores that a layout with few threads may leave free."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,16 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
             warnings.append(Notice(field="application.mpi_ranks", message=text))
         shapes.append(replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt, numa_mode=numa))
     return Shapes(tuple(dict.fromkeys(shapes)), tuple(why), tuple(warnings))
+
+
+def with_few_threads(node: Node) -> set[int]:
+    """Ranks between one per NUMA domain and one per core: as many in a domain as each has threads, as nearly as its cores divide. Where
+    they do not, a tenth of them may stay free."""
+    cores = node.usable_cores // node.standard_numa_domains
+    some = range(2, cores // 2 + 1)
+    dividing = [threads for threads in some if cores % threads == 0] or [threads for threads in some if cores % threads <= _FREE * cores]
+    threads = min(dividing, key=lambda each: max(each**2 / cores, cores / each**2), default=None)
+    return {node.standard_numa_domains * (cores // threads)} if threads else set()
 
 
 def _software(search: CandidateSearch) -> Shape:

@@ -16,9 +16,9 @@ from modak.choosing.mpi import by_mpi, host_mpi
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
+from modak.choosing.topology import with_few_threads
 from modak.choosing.wishes import is_hybrid, names_openmp
 from modak.dsl import Request
-from modak.facts.hardware import Node
 from modak.perfmodel.precisions import USUAL_PRECISION
 from modak.target import Target
 
@@ -40,14 +40,6 @@ def with_unmeasured(request: Request, target: Target, found: Candidates, no_imag
     alone = [(shape.ranks_per_node, shape.threads_per_rank) in serial for shape in shapes]
     nodes = (grid if fixed else _sizes(grid, request, target, found) for grid, fixed in zip(grids, alone, strict=True))
     return replace(found, shapes=shapes, nodes=tuple(nodes))
-
-
-def with_few_threads(node: Node) -> set[int]:
-    """Ranks between one per NUMA domain and one per core: as many in a domain as each has threads, as nearly as its cores divide."""
-    cores = node.usable_cores // node.standard_numa_domains
-    dividing = (threads for threads in range(2, cores) if cores % threads == 0)
-    threads = min(dividing, key=lambda each: max(each**2 / cores, cores / each**2), default=None)
-    return {node.usable_cores // threads} if threads else set()
 
 
 def _switched(target: Target, found: Candidates, no_image: NoImage) -> Iterator[Pair]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
@@ -89,11 +90,12 @@ class _Unpacked(io.RawIOBase):
 def files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
     """The files that ``paths`` name, folders searched in the order of names; each with whether it was found in a folder.
 
-    Raises :class:`modak.errors.DataError` for a path that does not exist or is neither a file nor a folder.
+    Raises :class:`modak.errors.DataError` for a path that does not exist or is neither a file nor a folder, and for a folder that cannot be
+    read, also within another one: what is in it would be missing. One that has gone meanwhile holds nothing.
     """
     for path in paths:
         if path.is_dir():
-            inside = sorted(child for child in path.rglob("*") if child.is_file() and not _hidden(child.relative_to(path)))
+            inside = sorted(_inside(path))
             if not inside:
                 raise DataError("the folder holds no files", field=str(path))
             yield from ((child, True) for child in inside)
@@ -101,8 +103,24 @@ def files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
             yield path, False
 
 
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+def _inside(folder: Path) -> Iterator[Path]:
+    """The files below a folder, but for hidden ones and those of hidden folders."""
+
+    def failed(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise DataError(f"cannot be read: {error.strerror}", field=str(error.filename)) from None
+
+    for place, folders, names in os.walk(folder, onerror=failed):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (child for name in names if not name.startswith(".") and _is_file(child := Path(place) / name))
+
+
+def _is_file(path: Path) -> bool:
+    """Whether a path is that of a file, or may be: reading it tells."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        return error.errno in (errno.EACCES, errno.ENAMETOOLONG)
 
 
 def from_path(path: Path) -> Source:

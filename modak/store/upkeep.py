@@ -6,18 +6,24 @@ not there would look like a backup.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from sqlalchemy import Engine, text
 
 from modak.errors import Conflict, RequestError
 from modak.store import catalogue, migrate
 from modak.store.engine import address_shown, connect, existing, reading, supported, translated
+
+_UNFINISHED: Final = ".modak-backup."
+"""How the name of a folder begins in which a backup is made."""
 
 
 def backup(url: str, path: Path) -> None:
@@ -65,7 +71,8 @@ def _backup(engine: Engine, path: Path) -> None:
     if not path.parent.is_dir():
         raise RequestError("cannot be written: there is no such folder", field=str(path))
     try:
-        with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        _tidy(path.parent)
+        with TemporaryDirectory(prefix=_UNFINISHED, dir=path.parent) as folder, _held(folder):
             waiting = Path(folder) / path.name
             with closing(sqlite3.connect(str(engine.url.database))) as connection:
                 _copied(connection, waiting, path)
@@ -75,6 +82,32 @@ def _backup(engine: Engine, path: Path) -> None:
             waiting.replace(path)
     except OSError as error:
         raise RequestError(f"cannot be written: {error.strerror}", field=str(path)) from None
+
+
+@contextmanager
+def _held(folder: Path | str) -> Iterator[bool]:
+    """A folder, locked until the end of this process at the latest; whether it is: another process may have it, or no file system locks."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        yield _locked(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what backups have left that were killed. An empty one may be about to begin."""
+    for left in folder.glob(f"{_UNFINISHED}*"):
+        with suppress(OSError), _held(left) as free:
+            if free and any(left.iterdir()):
+                rmtree(left)
 
 
 def _copied(connection: sqlite3.Connection, waiting: Path, path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import tracemalloc
 import zipfile
 import zlib
@@ -350,6 +351,23 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
         with pytest.raises(DataError) as caught:
             list(tables([tmp_path / name]).tables[0].batches())
         assert str(caught.value).startswith(f"{tmp_path / name}: {says}")
+
+
+def test_a_folder_within_another_one_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """What is in it would be missing. Here its path is longer than the system takes, which holds for root, too."""
+    (tmp_path / "a.csv").write_text(HEADER + GOOD)
+    name, descriptor = "d" * 200, os.open(tmp_path, os.O_RDONLY)
+    for _ in range(25):
+        os.mkdir(name, dir_fd=descriptor)
+        inner = os.open(name, os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+    try:
+        with pytest.raises(DataError, match=f"{name}: cannot be read: File name too long$"):
+            tables([tmp_path])
+    finally:
+        shutil.rmtree(tmp_path / name)
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:

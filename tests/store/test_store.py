@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import resource
 import sqlite3
 import stat
@@ -823,6 +825,22 @@ def test_the_log_of_a_large_load_does_not_stay_large(tmp_path: Path, monkeypatch
         large = log.stat().st_size
         store.access.note(ME, "load", "", "refused")
         assert log.stat().st_size <= 50_000 < large
+
+
+def test_a_backup_removes_what_killed_ones_have_left(tmp_path: Path) -> None:
+    """Nobody sees a hidden folder that is as large as the database. One that another process is writing stays."""
+    killed, running = tmp_path / ".modak-backup.a", tmp_path / ".modak-backup.b"
+    for folder in (killed, running):
+        folder.mkdir()
+        (folder / "copy.db").write_text("a part")
+    with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
+        descriptor = os.open(running, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            backup(str(store.engine.url), tmp_path / "copy.db")
+            assert sorted(tmp_path.glob(".*")) == [running]
+        finally:
+            os.close(descriptor)
 
 
 def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
