@@ -181,7 +181,7 @@ def _start_up(chosen: Chosen) -> str | None:
     how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric, or measure a longer run"
     speed = speed_printed(chosen.request.optimisation.workload)
     if speed and chosen.request.application.write_result:
-        how = f"the job's result tells, which has {speed}, too"
+        how = f"the job's result, with {speed} in it, will show"
     return f"the predicted time is {cell(scale)} x the {span(measured)} of a run of {length}: {wrong}; {how}"
 
 
@@ -198,7 +198,7 @@ def _work_unsaid(chosen: Chosen) -> str | None:
     if startup.work(SeriesKey(application=request.workload_name, metric=printed.name, unit=printed.unit, params=known)):
         return None
     has = f"the job's result will have {work.metric.name}, but not how much work the run does at it"
-    return f"{has}: give workload.{field}, so that its start-up is told from its work"
+    return f"{has}: give workload.{field}, so that its start-up can be separated from its work"
 
 
 def _far(chosen: Chosen) -> str | None:

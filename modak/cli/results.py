@@ -254,8 +254,8 @@ def compare(
     own = own_names(System.model_validate(item) for item in common.client().listing("systems"))
     pairs = compared(_noting(spelt_alike(_every(filters), by, values or (), own), by, seen, told), by, values or ())
     if not seen:
-        known = f"; they tell {', '.join(sorted(filter(_is_compared, told)))}" if told else ""
-        raise NotFound(f"{_none_of(filters)} tell it{known}", field=by)
+        known = f"; they state {', '.join(sorted(filter(_is_compared, told)))}" if told else ""
+        raise NotFound(f"{_none_of(filters)} state it{known}", field=by)
     for value in values or ():
         if value not in seen:
             raise UnknownName(by, value, seen, field="VALUE")

@@ -154,7 +154,7 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
     version = _public(printed) or (None if asked and asked.module else claims.get("version"))
     python = _public(seen.python)
     if "framework" in refuted or "image" in refuted or not version:
-        raise DataError(f"it does not carry {claims['framework']}: {wrong[0] if wrong else 'it tells no version'}", field="framework")
+        raise DataError(f"it does not carry {claims['framework']}: {wrong[0] if wrong else 'it reports no version'}", field="framework")
     claimed = claims.get("mpi")
     mpi = claimed if claimed in seen.mpi or (not seen.mpi and seen.mpi_library) else next(iter(seen.mpi), None)
     values = {

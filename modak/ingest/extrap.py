@@ -117,7 +117,7 @@ def _add(found: RowCollector, line: int, cells: Mapping[str, str | None], values
     """A row for each of the values at one point; a note in place of all counts of events."""
     metric = cells["metric"] or ""
     if _EVENTS.fullmatch(metric):
-        found.leave_all(f"metric {metric!r} counts events, which tell no time")
+        found.leave_all(f"metric {metric!r} counts events, which give no time")
         return
     for repeat, value in enumerate(values):
         found.row(line, **cells, value=text(value), repeat=repeat)

@@ -329,7 +329,7 @@ def _weak(name: str, raw: Raw, options: Options, batch: Batch) -> str:
     if not times or named is None:
         return ""
     way = f"{AGAIN} '--set params.scaling=weak'"
-    return f"{quoted(named)} tells of weak scaling, but the times count as those of one problem; if it grows with the nodes or ranks, {way}"
+    return f"{quoted(named)} mentions weak scaling, but the times count as those of one problem; if it grows with the nodes or ranks, {way}"
 
 
 def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:

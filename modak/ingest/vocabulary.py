@@ -79,7 +79,7 @@ COMPUTED: Final = "a mean of values that are there, too: leave it out"
 ROW_NUMBERS: Final = "leave out what numbers the rows"
 SAID: Final = _by_word(
     {
-        "the type of GPU is told by 'system' and 'partition', the number on each node by 'gpus_per_node'": "gpu device gpu_type gpu_model "
+        "'system' and 'partition' say the type of GPU, 'gpus_per_node' the number on each node": "gpu device gpu_type gpu_model "
         "gpu_name accelerator",
         "'batch_size' is that of each worker: divide it by the GPUs of the run, or by its ranks if there are none": "global_batch "
         "global_batch_size total_batch total_batch_size effective_batch_size",

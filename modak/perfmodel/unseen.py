@@ -226,7 +226,7 @@ def _from_parameters(asked: Sequence[RunKind], here: Throughputs, transfer: Tran
     text, behind = f"{len(columns)} parameters of {measured} runs", [here]
     if transfer:
         answer = Estimate(answer.log_throughput, np.hypot(answer.half_width, _half_widths(asked, here, transfer)))
-        text += f" and of {len(fitted) - measured} told by {counted(len(transfer.compared), 'other configuration')}"
+        text += f" and of {len(fitted) - measured} predicted by {counted(len(transfer.compared), 'other configuration')}"
         behind += transfer.compared
     return dict(zip(asked, _as_guesses(answer, text, measured, behind), strict=True))
 

@@ -42,7 +42,7 @@ class Submitted:
             raise RequestError(f"{sent.args[0]} refuses it: {_words(sent):.300}", field=str(script))
         number = self.commands.number_in(sent.stdout)
         if number is None:
-            raise RequestError(f"{sent.args[0]} tells no job number: {_words(sent):.300}", field=str(script))
+            raise RequestError(f"{sent.args[0]} gives no job number: {_words(sent):.300}", field=str(script))
         return number
 
     def state(self, job: str) -> State:

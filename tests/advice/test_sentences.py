@@ -124,7 +124,7 @@ def test_the_start_up_of_a_short_pilot_is_told(
     advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
     how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric, or measure a longer run"
     if "metric" in asked:
-        how = "the job's result tells, which has epoch_time, too"
+        how = "the job's result, with epoch_time in it, will show"
     assert [text for text in advice if "start-up" in text] == ([f"the predicted time is {said}{how}"] if said else [])
 
 
@@ -136,7 +136,7 @@ def test_only_a_result_that_is_written_tells_the_speed_of_a_short_pilot(known: K
     work = {"application": "a", "epochs": 50, "metric": {"name": "epoch_time", "unit": "s", "pattern": "epoch: ([0-9.]+)"}}
     job = {"target": {"name": "supermuc-ng"}, "application": {"write_result": written}, "optimisation": {"workload": work}}
     advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
-    assert [text.endswith("the job's result tells, which has epoch_time, too") for text in advice if "start-up" in text] == [written]
+    assert [text.endswith("the job's result, with epoch_time in it, will show") for text in advice if "start-up" in text] == [written]
 
 
 @pytest.mark.parametrize(

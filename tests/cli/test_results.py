@@ -252,7 +252,7 @@ def test_columns_are_named_on_the_command_line_in_any_spelling_of_headings(run: 
     [
         (("list", "--application", "sover"), 0, "note: no results with application 'sover'\n"),
         (("export", "--application", "sover", "--system", "zenith"), 0, "note: no results with application 'sover', system 'zenith'\n"),
-        (("compare", "system", "--application", "sover"), 1, "modak: system: no results with application 'sover' tell it\n"),
+        (("compare", "system", "--application", "sover"), 1, "modak: system: no results with application 'sover' state it\n"),
         (
             ("compare", "system", "zenith", "stampede", "--application", "solver"),
             1,
@@ -262,9 +262,9 @@ def test_columns_are_named_on_the_command_line_in_any_spelling_of_headings(run: 
         (
             ("compare", "params.sise", "--application", "solver"),
             1,
-            "modak: params.sise: no results with application 'solver' tell it; they tell application, nodes, ",
+            "modak: params.sise: no results with application 'solver' state it; they state application, nodes, ",
         ),
-        (("compare", "system", "--where", "metric=wall_tim"), 1, "modak: system: no results with metric 'wall_tim' tell it\n"),
+        (("compare", "system", "--where", "metric=wall_tim"), 1, "modak: system: no results with metric 'wall_tim' state it\n"),
     ],
 )
 def test_names_that_no_result_has_are_told(run: Run, words: tuple[str, ...], status: int, says: str) -> None:
@@ -387,7 +387,7 @@ def test_systems_are_compared(run: Run) -> None:
     assert run("results", "compare", "metric")[2].startswith("modak: COLUMN: unknown column 'metric'; known: application, ")
     assert "params.NAME" in run("results", "compare", "metric")[2]
     status, _, err = run("results", "compare", "compiler", "--application", "solver")
-    assert (status, err) == (1, "modak: compiler: no results with application 'solver' tell it; they tell application, nodes, system\n")
+    assert (status, err) == (1, "modak: compiler: no results with application 'solver' state it; they state application, nodes, system\n")
 
 
 def test_an_export_as_json_loads_again(run: Run) -> None:

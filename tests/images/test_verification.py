@@ -254,7 +254,7 @@ def test_an_image_without_its_framework_gets_no_labels() -> None:
 def test_an_image_without_python_is_none_of_a_python_framework() -> None:
     """Nothing in it could be asked for the version, so the recipe's word stood; a framework that nobody knows how to ask keeps its own."""
     nothing = seen(python=None, says={}, checks={})
-    with pytest.raises(DataError, match="does not carry pytorch: it tells no version"):
+    with pytest.raises(DataError, match="does not carry pytorch: it reports no version"):
         measured(CLAIMS, nothing)
     assert measured({"framework": "of-a-plug-in", "version": "2.1", "source": "pip"}, nothing).version == "2.1"
 

@@ -788,7 +788,7 @@ def test_counts_of_events_of_extrap_are_left_out() -> None:
     text = "PARAMETER p\nPOINTS 1 2\nREGION a\nMETRIC time\nDATA 9\nDATA 5\nMETRIC visits\nDATA 1\nDATA 1\nMETRIC PAPI_FP_OPS\nDATA 3\n"
     (batch,) = table(from_bytes(text.encode(), "e.txt")).batches()
     assert batch.values.tolist() == [9, 5]
-    assert batch.notes == tuple(f"e.txt: metric {name!r} counts events, which tell no time; left out" for name in ("visits", "PAPI_FP_OPS"))
+    assert batch.notes == tuple(f"e.txt: metric {name!r} counts events, which give no time; left out" for name in ("visits", "PAPI_FP_OPS"))
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ SAID = {
     "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks ntmpi cores ncores cpus np num_procs "
     "numTasks CPU_cores Number_of_CPU_cores core_count total_threads MPI-Prozesse MPI-Ranks Procesos Núcleos Prozesse processus",
     "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus devices",
-    "the type of GPU is told by 'system' and 'partition'": "gpu device gpu_type",
+    "'system' and 'partition' say the type of GPU": "gpu device gpu_type",
     "'batch_size' is that of each worker: divide it": "global_batch_size",
     "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node Kerne_pro_Knoten coeurs_par_noeud",
     "the counts of a layout have a column each": "layout config",

@@ -122,7 +122,7 @@ def test_columns_that_are_not_known_get_no_name_together() -> None:
         only("application,metric,value,nx\na,time,9,8\n", options=Options({"*": "params.x"}))
 
 
-WEAK = "tells of weak scaling, but the times count as those of one problem"
+WEAK = "mentions weak scaling, but the times count as those of one problem"
 
 
 @pytest.mark.parametrize(

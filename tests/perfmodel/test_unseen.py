@@ -93,7 +93,7 @@ def test_a_network_that_nobody_has_measured_is_told_on_a_new_system() -> None:
     asked = [run_of(key("new", n), Layout(batch_size=64)) for n in range(60, 80)]
     found = [guess for guess in guesses(asked, results) if guess]
     errors = [abs(np.exp(-guess.log_cost) / (2 * throughput(n)) - 1) for guess, n in zip(found, range(60, 80), strict=True)]
-    assert (found[0].model, found[0].results_used) == ("4 parameters of 6 runs and of 44 told by 1 other configuration", 6)
+    assert (found[0].model, found[0].results_used) == ("4 parameters of 6 runs and of 44 predicted by 1 other configuration", 6)
     assert list(spelt_out(found[0].result_ids)) == list(range(1, 57))
     assert np.median(errors) < 0.1
 
@@ -104,7 +104,7 @@ def test_more_runs_there_lose_no_answer(known: int, here: int) -> None:
     results = [*measured("known", range(known), 1.0), *measured("new", range(here), 2.0)]
     (found,) = guesses([run_of(key("new", 170), Layout(batch_size=64))], results)
     assert found is not None
-    assert found.model == f"4 parameters of {here} runs and of {known - here} told by 1 other configuration"
+    assert found.model == f"4 parameters of {here} runs and of {known - here} predicted by 1 other configuration"
 
 
 def test_the_doubt_about_what_another_system_tells_is_that_of_an_unseen_network_too() -> None:
