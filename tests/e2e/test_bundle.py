@@ -39,7 +39,7 @@ def linked(unpacked: Path, folder: Path) -> Path:
 def install(bundle: Path, into: Path, **environment: str) -> None:
     """Install it with every way to an index closed, as somebody whose new files nobody else may read."""
     closed = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "HOME": str(into.parent)}
-    words = ["sh", "-c", 'umask 077; sh "$@"', "sh", bundle / "install.sh", into.name, sys.executable]
+    words: list[str | Path] = ["sh", "-c", 'umask 077; sh "$@"', "sh", bundle / "install.sh", into.name, sys.executable]
     done = run(words, into.parent, **closed, **environment)
     assert done.returncode == 0, done.stderr
 
