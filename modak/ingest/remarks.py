@@ -20,6 +20,7 @@ from modak.ingest.headings import layout_column
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import DECIMAL_COMMA, NUMERIC
 from modak.perfmodel.merging import same_setting
+from modak.perfmodel.startup import positive_number
 from modak.results.metrics import metric_of, misnamed
 from modak.text.amounts import listed
 
@@ -197,13 +198,7 @@ def numeric(params: Mapping[str, str]) -> Mapping[str, float]:
     >>> numeric({"atoms": "1e6", "solver": "cg", "shift": "-1"})
     {'atoms': 1000000.0}
     """
-    found = {}
-    for name, text in params.items():
-        try:
-            found[name] = float(text)
-        except ValueError:
-            continue
-    return {name: number for name, number in found.items() if 0 < number < math.inf}
+    return {name: number for name, text in params.items() if (number := positive_number(text)) is not None}
 
 
 def _label_without(key: SeriesKey, numbers: Mapping[str, float]) -> str:
