@@ -23,7 +23,7 @@ from modak.chances import FEW, LIKELY, chances_of, likely_layouts
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.nodes import node_power
-from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, rank_closest
+from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Flags, Ranking, Scored, rank_closest
 from modak.choosing.openswitch import BUILD
 from modak.choosing.reasons import described
 from modak.choosing.scoring import columns, question, score, usable_curves
@@ -41,7 +41,7 @@ from modak.optimise import missing_figures
 from modak.perfmodel import Curve, Question, predict
 from modak.perfmodel.forms import Array
 from modak.perfmodel.parts import Scale, size_of
-from modak.perfmodel.planning import LEAST, CandidateRun, Step, Width, propose
+from modak.perfmodel.planning import ALIKE, LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
 from modak.target import Target, resolve
 from modak.text.amounts import as_given, percent, plain
@@ -332,7 +332,8 @@ def _question(request: Request, target: Target, shape: Shape) -> Question:
 
 
 def _worth_a_look(decision: Decision, chances: Array) -> list[int]:
-    """Indices of candidates to consider: of every likely layout the powers of two and the two most probable sizes.
+    """Indices of candidates to consider: of every likely layout the powers of two and the two most probable sizes that are not next to
+    measured ones.
 
     Powers of two that are far from the measured sizes are left out, unless a larger size may be chosen.
     """
@@ -340,13 +341,21 @@ def _worth_a_look(decision: Decision, chances: Array) -> list[int]:
     found: list[int] = []
     for place in likely_layouts(scored, chances):
         here = (scored.shape == place) & np.isfinite(scored.time)
-        best = np.flatnonzero(here)[np.argsort(-chances[here], kind="stable")][:2]
+        new = here & (chances > 0) & ~_next_to_measured(scored, here)
+        best = np.flatnonzero(new)[np.argsort(-chances[new], kind="stable")][:2]
         largest = scored.nodes[here & (chances > 0)].max()
         powers = (
             here & ((scored.nodes & (scored.nodes - 1)) == 0) & ((scored.doublings <= UNREQUESTED_DOUBLINGS) | (scored.nodes <= largest))
         )
         found += sorted({*map(int, np.flatnonzero(powers)), *map(int, best)})
     return found
+
+
+def _next_to_measured(scored: Scored, here: Flags) -> Flags:
+    """Which candidates have about the size of a measured one of those ``here``, so that no run of them is proposed."""
+    measured = scored.nodes[here & (np.array(scored.basis) == "measured")]
+    apart = np.abs(np.log(scored.nodes[:, None] / measured))
+    return np.asarray((apart <= ALIKE).any(axis=1))
 
 
 def _run(request: Request, decision: Decision, index: int) -> CandidateRun:

@@ -161,6 +161,17 @@ def test_a_layout_that_is_faster_on_one_node_is_tried_where_others_ran(known: Kn
     assert [run for run in counts(programme) if run[0] >= 3 and run[1] == 48]
 
 
+def test_sizes_that_may_be_right_are_tried_also_where_the_most_probable_are_next_to_a_measured_one(known: Known) -> None:
+    """Runs of 62 and 63 nodes tell what one of 64 has told; that of a few less tells whether the program becomes slower on all."""
+    times = {8: 520.0, 16: 300.0, 32: 220.0, 64: 205.0}
+    layouts = {nodes: Layout(nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes in times}
+    models = fit(Result(series=SERIES, layout=layouts[nodes], value=seconds) for nodes, seconds in times.items())
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}}, "objective": {"minimise": "time", "max_nodes": 64}}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
+    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=models))
+    assert [32 < nodes <= 60 for nodes, *_ in counts(programme)] == [True]
+
+
 def test_a_program_of_single_threads_is_not_tried_with_more(known: Known) -> None:
     """Where all results ran a thread on each rank, and the request names no threads, the run that tells is another number of nodes."""
     times = {6: 5500.0, 12: 3700.0, 24: 3400.0, 48: 3300.0}
