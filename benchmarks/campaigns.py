@@ -2,24 +2,30 @@
 
 python -m benchmarks.campaigns
 
-Nothing is known of a hybrid MPI program at first, and its layout and number of nodes are open. Each round plans runs, "runs" them, loads
-their times and asks for the configuration: for the least time on a number of nodes, or for the fewest node-hours within a deadline. Its
-true time or node-hours are compared with those of the best of all configurations. The laws are those of :mod:`benchmarks.worlds`, of one
-problem size and one build, with times of minutes to hours.
+Each round plans runs, "runs" them, loads their times and asks for the configuration. Its true time or node-hours are compared with those of
+the best of all configurations, and with what a person finds who doubles the nodes. Nothing is known of a program at first. It is
+
+- hybrid, with MPI and OpenMP, its layout and number of nodes open. The laws are those of :mod:`benchmarks.worlds`, of one problem size and
+  one build, with times of minutes to hours; or
+- a training on GPUs, which prints its rate. The laws are those of :mod:`benchmarks.training_worlds`, in single precision.
+
+It is asked for the least time on a number of nodes (of the hybrid program), for the least time on all nodes (*open*), and for the fewest
+node-hours within a deadline.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from benchmarks import training_worlds
 from benchmarks.output import say
-from benchmarks.worlds import CORES, NODES, SYSTEM, Law, drawn, systems
+from benchmarks.worlds import CORES, NODES, SYSTEM, Law, drawn
 from modak.dsl import Configuration, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
@@ -28,8 +34,10 @@ from modak.normalise import normalise
 from modak.optimise import recommend
 from modak.perfmodel import fit
 
-WORLDS: Final = 60
-ROUNDS: Final = 5
+WORLDS: Final = 30
+ROUNDS: Final = 10
+SHOWN: Final = (1, 2, 3, 5)
+"""Rounds whose figures are printed, beside those of the last one."""
 RANKS: Final = (1, 2, 4, 5, 8, 10, 20, 40)
 """Ranks per node of all layouts, which fill the cores of a node."""
 SIZE: Final = 64
@@ -38,6 +46,57 @@ LONGER: Final = 10.0
 """How much longer runs take than those of the law: so that deadlines are minutes."""
 SLACK: Final = 1.05
 """A deadline over the least time on some number of nodes: a choice with more doubt than this has to take more nodes."""
+WORTH: Final = 0.5
+"""The efficiency below which who doubles the nodes stops."""
+
+Way = tuple[int, int]
+"""Nodes, and what else is open: ranks, or GPUs, on each."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of a known law on a system."""
+
+    facts: Facts
+    request: Callable[[dict[str, Any]], Request]
+    """With an objective."""
+    times: Mapping[Way, float]
+    """The true time of every configuration, in seconds."""
+    way: Callable[[Configuration], Way]
+    result: Callable[[Configuration, float], Result]
+    """Of a run that takes so many seconds."""
+    noise: float
+    """Standard deviation of the log of a run's time."""
+    usual: int
+    """What who doubles the nodes takes beside them."""
+
+    def run(self, chance: np.random.Generator, way: Way) -> float:
+        """The time of one run."""
+        return float(self.times[way] * math.exp(chance.normal(0, self.noise)))
+
+
+class Goal(NamedTuple):
+    """What is asked for: the least time on at most ``most`` nodes, or with a ``deadline`` in seconds the fewest node-hours."""
+
+    most: float = math.inf
+    deadline: float = math.inf
+
+    @property
+    def objective(self) -> dict[str, Any]:
+        """That of the request."""
+        if math.isfinite(self.deadline):
+            return {"minimise": "node_hours", "deadline": f"{self.deadline:.0f} s"}
+        return {"minimise": "time", **({"max_nodes": int(self.most)} if math.isfinite(self.most) else {})}
+
+    def score(self, way: Way, time: float) -> float:
+        """What is minimised: seconds, or node-seconds; infinite if the configuration does not meet the constraint."""
+        if way[0] > self.most or time > self.deadline:
+            return math.inf
+        return self.costs(way, time)
+
+    def costs(self, way: Way, time: float) -> float:
+        """The same whatever the constraint is."""
+        return way[0] * time if math.isfinite(self.deadline) else time
 
 
 class Round(NamedTuple):
@@ -46,60 +105,139 @@ class Round(NamedTuple):
     loss: float
     late: bool
     runs: int
+    hours: float
+    """Node-hours of all runs so far."""
     goes_on: bool
     """Whether the round had runs."""
 
 
 def main(worlds: int = WORLDS) -> None:
     """Print what choices lose after each round."""
-    facts, found = systems(), defaultdict[tuple[str, int], list[Round]](list)
-    for seed in range(worlds):
-        for objective, rounds in campaigns(seed, facts):
-            for number in range(ROUNDS):
-                last = rounds[min(number, len(rounds) - 1)]
-                found[objective, number].append(last if number < len(rounds) else last._replace(goes_on=False))
     say(f"{worlds} worlds; time, or node-hours, of the choice over those of the best configuration, minus one, per cent")
-    for (objective, number), rounds in sorted(found.items()):
-        loss = 100 * np.array([one.loss for one in rounds if not math.isnan(one.loss)])
-        p90, p95 = np.quantile(loss, (0.9, 0.95))
-        say(
-            f"{objective:10} after round {number + 1}: {np.mean([one.runs for one in rounds]):4.1f} runs; {len(loss):3} answers: "
-            f"mean {loss.mean():5.1f}, median {np.median(loss):5.1f}, p90 {p90:5.1f}, p95 {p95:5.1f}, worst {loss.max():6.1f}; "
-            f"{sum(one.late for one in rounds)} late; {sum(one.goes_on for one in rounds)} had runs"
-        )
+    facts = training_worlds.facts()
+    for kind in (hybrid, training):
+        found = defaultdict[str, list[tuple[list[Round], Round]]](list)
+        for seed in range(worlds):
+            for objective, rounds, doubled in kind(seed, facts):
+                found[objective].append((rounds, doubled))
+        for objective, played in found.items():
+            for number in range(ROUNDS):
+                if number + 1 in SHOWN or number + 1 == ROUNDS:
+                    name = f"round {number + 1}" if number + 1 < ROUNDS else "the last round"
+                    rounds = [each[number] if number < len(each) else each[-1]._replace(goes_on=False) for each, _ in played]
+                    say(f"{kind.__name__:8} {objective:10} {name:14}: {_in_words(rounds)}")
+            say(f"{kind.__name__:8} {objective:10} {'nodes doubled':14}: {_in_words([doubled for _, doubled in played])}")
 
 
-def campaigns(seed: int, facts: Facts) -> Iterator[tuple[str, list[Round]]]:
-    """The rounds of both objectives in one world."""
-    facts = replace(facts, version=f"world {seed}")
+def _in_words(rounds: Sequence[Round]) -> str:
+    loss = 100 * np.array([one.loss for one in rounds if not math.isnan(one.loss)])
+    p90, p95 = np.quantile(loss, (0.9, 0.95))
+    return (
+        f"{np.mean([one.runs for one in rounds]):4.1f} runs, {np.mean([one.hours for one in rounds]):5.0f} node-hours; "
+        f"{len(loss):3} answers: mean {loss.mean():5.1f}, median {np.median(loss):5.1f}, p90 {p90:5.1f}, p95 {p95:5.1f}, "
+        f"worst {loss.max():6.1f}; {sum(one.late for one in rounds)} late; {sum(one.goes_on for one in rounds)} had runs"
+    )
+
+
+Played = tuple[str, list[Round], Round]
+"""An objective, the rounds of its campaign, and what doubling the nodes finds."""
+
+
+def hybrid(seed: int, facts: Facts) -> Iterator[Played]:
+    """The campaigns of a hybrid MPI program."""
     chance = np.random.default_rng((seed, 1))
     law = replace(drawn(chance), power=1.0)
     times = {(nodes, ranks): _time(law, nodes, ranks) for nodes in range(1, NODES + 1) for ranks in RANKS}
+
+    def result(run: Configuration, time: float) -> Result:
+        key = SeriesKey(application="solver", system=SYSTEM, metric="wall_time", unit="s", mpi=run.mpi, mpi_from=run.mpi_from)
+        return Result(series=key, layout=_layout(run), value=time)
+
+    facts = replace(facts, version=f"hybrid {seed}")
+    program = Program(facts, _request, times, lambda run: (run.nodes, run.ranks_per_node), result, law.noise, max(RANKS))
     most, given = int(chance.choice((4, 8, 16, 32))), int(chance.choice((2, 4, 8, 16)))
-    deadline = SLACK * min(time for (nodes, _), time in times.items() if nodes == given)
-    least = min(time for (nodes, _), time in times.items() if nodes <= most)
-    fewest = min(nodes * time for (nodes, _), time in times.items() if time <= deadline)
-    yield "time", _rounds(law, chance, _request({"minimise": "time", "max_nodes": most}), facts, least, None)
-    wanted = _request({"minimise": "node_hours", "deadline": f"{deadline:.0f} s"})
-    yield "node-hours", _rounds(law, chance, wanted, facts, fewest, deadline)
+    yield _played("time", program, Goal(most=most), chance)
+    yield _played("node-hours", program, _deadline(program, given), chance)
+    yield _played("open", program, Goal(), chance)
 
 
-def _rounds(law: Law, chance: np.random.Generator, request: Request, facts: Facts, best: float, deadline: float | None) -> list[Round]:
+def training(seed: int, facts: Facts) -> Iterator[Played]:
+    """Those of a training on GPUs."""
+    chance = np.random.default_rng((seed, 3))
+    facts = replace(facts, version=f"training {seed}")
+    law, samples = training_worlds.drawn(chance), training_worlds.SAMPLES
+    ways = [
+        (nodes, gpus)
+        for nodes in range(1, facts.systems[training_worlds.SYSTEM].default_partition.nodes + 1)
+        for gpus in range(1, training_worlds.GPUS + 1)
+    ]
+    times = {way: samples / law.samples_per_second(*way, law.batch, amp=False, xla=False) for way in ways}
+
+    def result(run: Configuration, time: float) -> Result:
+        layout = _layout(run).model_copy(update={"gpus_per_node": run.gpus_per_node, "batch_size": law.batch})
+        key = SeriesKey(application="net", system=training_worlds.SYSTEM, framework="tensorflow", metric="throughput", unit="samples/s")
+        return Result(series=key, layout=layout, value=samples / time)
+
+    def request(objective: dict[str, Any]) -> Request:
+        printed = {"name": "throughput", "unit": "samples/s", "pattern": "rate: ([0-9.]+)"}
+        work = {"application": "net", "epochs": 1, "samples": samples, "batch_size": law.batch, "metric": printed}
+        learnt = {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod"}}
+        asked = {"app_type": "ai_training", "ai_training": learnt, "workload": work, "objective": objective}
+        return _normalised({"app_tag": "net", "app_type": "python"}, training_worlds.SYSTEM, asked)
+
+    program = Program(facts, request, times, lambda run: (run.nodes, run.gpus_per_node), result, law.noise, training_worlds.GPUS)
+    given = int(chance.choice((2, 4, 8, 16)))
+    yield _played("node-hours", program, _deadline(program, given), chance)
+    yield _played("open", program, Goal(), chance)
+
+
+def _deadline(program: Program, given: int) -> Goal:
+    """The fewest node-hours within a deadline that some configuration on so many nodes meets."""
+    return Goal(deadline=SLACK * min(time for (nodes, _), time in program.times.items() if nodes == given))
+
+
+def _played(name: str, program: Program, goal: Goal, chance: np.random.Generator) -> Played:
+    best = min(goal.score(way, time) for way, time in program.times.items())
+    return name, list(_rounds(program, goal, chance, best)), _doubled(program, goal, chance.spawn(1)[0], best)
+
+
+def _rounds(program: Program, goal: Goal, chance: np.random.Generator, best: float) -> Iterator[Round]:
     """One campaign. ``best``: the least time in seconds, or with a deadline the fewest node-seconds."""
-    results, found = list[Result](), list[Round]()
-    while len(found) < ROUNDS and (not found or found[-1].goes_on):
-        runs = _planned(request, _with(facts, results))
-        results += [_result(law, chance, run) for run in runs]
+    results, request, runs, hours = list[Result](), program.request(goal.objective), 0, 0.0
+    for _ in range(ROUNDS):
+        planned = _planned(request, _with(program.facts, results))
+        for run in planned:
+            time = program.run(chance, program.way(run))
+            results.append(program.result(run, time))
+            runs, hours = runs + 1, hours + run.nodes * time / 3600
         loss, late = math.nan, False
         try:
-            chosen = recommend(request, _with(facts, results)).choices[0].configuration
+            chosen = recommend(request, _with(program.facts, results)).choices[0].configuration
         except Infeasible:
             pass
         else:
-            time = _time(law, chosen.nodes, chosen.ranks_per_node)
-            loss, late = (time if deadline is None else chosen.nodes * time) / best - 1, deadline is not None and time > deadline
-        found.append(Round(loss, late, len(results), bool(runs)))
-    return found
+            way = program.way(chosen)
+            loss, late = goal.costs(way, program.times[way]) / best - 1, program.times[way] > goal.deadline
+        yield Round(loss, late, runs, hours, bool(planned))
+        if not planned:
+            return
+
+
+def _doubled(program: Program, goal: Goal, chance: np.random.Generator, best: float) -> Round:
+    """What is found without a model: nodes are doubled from one on, until half of them are wasted; the best of these runs is the choice."""
+    times: dict[Way, float] = {}
+    way = (1, program.usual)
+    while way in program.times and way[0] <= goal.most:
+        times[way] = program.run(chance, way)
+        if min(nodes * time for (nodes, _), time in times.items()) < WORTH * way[0] * times[way]:
+            break
+        way = (2 * way[0], program.usual)
+    hours = sum(nodes * time for (nodes, _), time in times.items()) / 3600
+    chosen = min(times, key=lambda way: goal.score(way, times[way]))
+    if math.isinf(goal.score(chosen, times[chosen])):
+        return Round(math.nan, False, len(times), hours, False)
+    loss = goal.costs(chosen, program.times[chosen]) / best - 1
+    return Round(loss, program.times[chosen] > goal.deadline, len(times), hours, False)
 
 
 def _planned(request: Request, facts: Facts) -> list[Configuration]:
@@ -118,16 +256,18 @@ def _time(law: Law, nodes: int, ranks: int) -> float:
     return LONGER * law.time(nodes, (ranks, CORES // ranks), SIZE, 0)
 
 
-def _result(law: Law, chance: np.random.Generator, run: Configuration) -> Result:
-    key = SeriesKey(application="solver", system=SYSTEM, metric="wall_time", unit="s", mpi=run.mpi, mpi_from=run.mpi_from)
-    layout = Layout(nodes=run.nodes, ranks_per_node=run.ranks_per_node, threads_per_rank=run.threads_per_rank)
-    return Result(series=key, layout=layout, value=law.run(chance, _time(law, run.nodes, run.ranks_per_node)))
+def _layout(run: Configuration) -> Layout:
+    return Layout(nodes=run.nodes, ranks_per_node=run.ranks_per_node, threads_per_rank=run.threads_per_rank)
 
 
 def _request(objective: dict[str, Any]) -> Request:
     asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}, "objective": objective}
-    target = {"name": SYSTEM, "container_runtime": "none"}
-    return normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": target, "optimisation": asked}}).request
+    return _normalised({"app_tag": "solver", "app_type": "mpi"}, SYSTEM, asked)
+
+
+def _normalised(application: dict[str, Any], system: str, asked: dict[str, Any]) -> Request:
+    target = {"name": system, "container_runtime": "none"}
+    return normalise({"job": {"application": application, "target": target, "optimisation": asked}}).request
 
 
 if __name__ == "__main__":

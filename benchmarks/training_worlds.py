@@ -83,11 +83,11 @@ class Law:
 
 def main(worlds: int = WORLDS) -> None:
     """Print what the answers are worth."""
-    facts = _facts()
+    known = facts()
     told: dict[str, list[Truth]] = defaultdict(list)
     lost: list[float] = []
     for seed in range(worlds):
-        for truths, regret in answers(seed, facts):
+        for truths, regret in answers(seed, known):
             for one in truths:
                 told[one.basis].append(one)
             lost.append(regret)
@@ -103,7 +103,7 @@ def main(worlds: int = WORLDS) -> None:
 def answers(seed: int, facts: Facts) -> Iterator[tuple[list[Truth], float]]:
     """Of each request in one world: the predictions beside runs, and what is minimised, of the choice over the best one told."""
     chance = np.random.default_rng(seed)
-    law = _law(chance)
+    law = drawn(chance)
     says_batch, says_gpus = chance.random() < 0.6, chance.random() < 0.85
     results = [one for _ in range(int(chance.choice([1, 1, 2, 3]))) for one in _campaign(law, chance, says_batch, says_gpus)]
     known = replace(facts, version=f"world {seed}", models=fit(results), tried=tuple(results))
@@ -120,7 +120,8 @@ def answers(seed: int, facts: Facts) -> Iterator[tuple[list[Truth], float]]:
         yield [one for one in runs if one], goals[0] / min(goals)
 
 
-def _law(chance: np.random.Generator) -> Law:
+def drawn(chance: np.random.Generator) -> Law:
+    """A law of random constants."""
     rate = math.exp(chance.uniform(math.log(100), math.log(2000)))
     step = 64 / rate
     return Law(
@@ -202,7 +203,8 @@ def _run(choice: Choice, law: Law, time: float, chance: np.random.Generator) -> 
     return law.run(chance, time) + (law.start_up if told.start_up or told.per == "run" else 0)
 
 
-def _facts() -> Facts:
+def facts() -> Facts:
+    """The packaged systems and hardware, of which no results are known."""
     entries: Sequence[object] = read_all(packaged_root()).entries
     return Facts(
         version="worlds",

@@ -83,6 +83,7 @@ def test_a_campaign_ends_with_a_choice_that_is_nearly_the_best(monkeypatch: pyte
     """Whatever layout its first runs had on several nodes."""
     monkeypatch.setattr(campaigns, "ROUNDS", 3)
     campaigns.main(1)
-    losses = [float(line.split("worst")[1].split(";")[0]) for line in capsys.readouterr().out.splitlines() if "after round 3" in line]
-    assert len(losses) == 2
+    last = [line for line in capsys.readouterr().out.splitlines() if "the last round" in line and " open " not in line]
+    losses = [float(line.split("worst")[1].split(";")[0]) for line in last]  # all nodes take more rounds to reach
+    assert len(losses) == 3
     assert max(losses) < 5
