@@ -6,9 +6,9 @@ all raises.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from modak.dsl import Notice, Request
@@ -96,18 +96,25 @@ class Target:
         queue = self.queue_for(nodes, seconds)
         return queue if queue and queue.qos in (None, self.qos_for(nodes, seconds)) else None
 
-    def _queues(self, nodes: int) -> Sequence[Queue]:
-        """The queues for a job of that many nodes: those that the request names, even if they do not take it, else all that do, else
-        the nearest."""
-        if self.partition is None:
-            return ()
-        taking = self.partition.queues_for(nodes)
-        return (
-            [queue for queue in self._requested_queues if queue in taking]
-            or self._requested_queues
-            or taking
-            or sorted(self.partition.queues, key=lambda queue: max(queue.min_nodes - nodes, nodes - queue.max_nodes))[:1]
-        )
+    @cached_property
+    def _queues(self) -> Callable[[int], Sequence[Queue]]:
+        """The queues for a job of so many nodes: those that the request names, even if they do not take it, else all that do, else the
+        nearest. Remembered, because requests of one target ask for the same numbers again and again."""
+        partition, requested = self.partition, self._requested_queues
+
+        @lru_cache(maxsize=4096)
+        def queues(nodes: int) -> Sequence[Queue]:
+            if partition is None:
+                return ()
+            taking = partition.queues_for(nodes)
+            return (
+                [queue for queue in requested if queue in taking]
+                or requested
+                or taking
+                or sorted(partition.queues, key=lambda queue: max(queue.min_nodes - nodes, nodes - queue.max_nodes))[:1]
+            )
+
+        return queues
 
     @cached_property
     def _requested_queues(self) -> Sequence[Queue]:

@@ -178,7 +178,7 @@ def program_name(word: Word) -> str:
     >>> program_name("/opt/conda/bin/python3")
     'python3'
     """
-    return tail(word).rsplit("/", 1)[-1]
+    return (word if isinstance(word, str) else tail(word)).rpartition("/")[2]
 
 
 def is_python(word: Word) -> bool:
