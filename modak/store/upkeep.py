@@ -72,7 +72,7 @@ def _backup(engine: Engine, path: Path) -> None:
         raise RequestError("cannot be written: there is no such folder", field=str(path))
     try:
         _tidy(path.parent)
-        with TemporaryDirectory(prefix=_UNFINISHED, dir=path.parent) as folder, _held(folder):
+        with TemporaryDirectory(prefix=_UNFINISHED, dir=path.parent) as folder, _held(folder, wait=True):
             waiting = Path(folder) / path.name
             with closing(sqlite3.connect(str(engine.url.database))) as connection:
                 _copied(connection, waiting, path)
@@ -85,18 +85,21 @@ def _backup(engine: Engine, path: Path) -> None:
 
 
 @contextmanager
-def _held(folder: Path | str) -> Iterator[bool]:
-    """A folder, locked until the end of this process at the latest; whether it is: another process may have it, or no file system locks."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _held(folder: Path | str, *, wait: bool) -> Iterator[bool]:
+    """A folder, locked until the end of this process at the latest; whether it is: another process may have it, or no file system locks.
+
+    ``wait``: for one that only looks into it. Raises ``OSError`` for what is no folder, or a link to one.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        yield _locked(descriptor)
+        yield _locked(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         os.close(descriptor)
 
 
-def _locked(descriptor: int) -> bool:
+def _locked(descriptor: int, how: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, how)
     except OSError:
         return False
     return True
@@ -105,7 +108,7 @@ def _locked(descriptor: int) -> bool:
 def _tidy(folder: Path) -> None:
     """Remove what backups have left that were killed. An empty one may be about to begin."""
     for left in folder.glob(f"{_UNFINISHED}*"):
-        with suppress(OSError), _held(left) as free:
+        with suppress(OSError), _held(left, wait=False) as free:
             if free and any(left.iterdir()):
                 rmtree(left)
 

@@ -11,6 +11,8 @@ from sqlalchemy import text
 
 from modak.dsl import Texts
 from modak.errors import DataError, NotFound, RequestError
+from modak.ingest.reading import table
+from modak.ingest.sources import from_bytes
 from modak.ingest.table import Options, Table
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.audit import Actor
@@ -148,6 +150,13 @@ def test_rows_that_somebody_took_out_may_be_loaded_anew(store: Store) -> None:
     store.load([read_with()], ME)
     store.judge("doubt", "my table.csv", ME, "no system")
     assert store.load([read_with(system="mine")], ME).new == 3
+
+
+def test_a_file_of_failed_runs_alone_replaces_nothing(store: Store) -> None:
+    """It has no rows, but notes."""
+    failed = table(from_bytes(b"JobID|JobName|State|ElapsedRaw\n1|a|FAILED|9\n", "jobs.txt"))
+    report = store.load([failed], ME, replace=True)
+    assert (report.rows, report.replaced, report.notes) == (0, 0, ("jobs.txt:2: job 1 (a) is FAILED; left out",))
 
 
 def test_what_was_said_of_rows_that_are_read_anew_is_told(store: Store) -> None:

@@ -828,8 +828,9 @@ def test_the_log_of_a_large_load_does_not_stay_large(tmp_path: Path, monkeypatch
 
 
 def test_a_backup_removes_what_killed_ones_have_left(tmp_path: Path) -> None:
-    """Nobody sees a hidden folder that is as large as the database. One that another process is writing stays."""
-    killed, running = tmp_path / ".modak-backup.a", tmp_path / ".modak-backup.b"
+    """Nobody sees a hidden folder that is as large as the database. One that another process is writing stays, and so does what is none."""
+    killed, running, pipe = (tmp_path / f".modak-backup.{end}" for end in "abc")
+    os.mkfifo(pipe)  # opened like a file, it would keep the backup waiting
     for folder in (killed, running):
         folder.mkdir()
         (folder / "copy.db").write_text("a part")
@@ -838,7 +839,7 @@ def test_a_backup_removes_what_killed_ones_have_left(tmp_path: Path) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             backup(str(store.engine.url), tmp_path / "copy.db")
-            assert sorted(tmp_path.glob(".*")) == [running]
+            assert sorted(tmp_path.glob(".*")) == [running, pipe]
         finally:
             os.close(descriptor)
 
