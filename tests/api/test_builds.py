@@ -130,8 +130,8 @@ def test_a_builder_has_the_lock_before_it_runs(site: Site, tmp_path: Path) -> No
     broken_tool(tmp_path, f"until test -e {tmp_path}/seen; do /bin/sleep 0.05; done")
     order(site, {"recipe": RECIPE})
     with builder_lock(tmp_path / "images") as lock:
-        assert lock is None
-    (tmp_path / "seen").touch()
+        (tmp_path / "seen").touch()
+    assert lock is None
     assert until(lambda: site.call("GET", "/builds").json()["items"][0]["state"] == "failed")
 
 

@@ -90,13 +90,21 @@ def test_a_process_is_not_mistaken_for_a_later_one() -> None:
     assert not processes.Process(here.pid, here.started + 1).alive
 
 
+def test_a_process_that_has_ended_is_in_no_group_though_its_parent_does_not_know_yet() -> None:
+    """It cannot be ended once more, and would be waited for."""
+    with subprocess.Popen(["true"], start_new_session=True) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert processes.members(ended.pid) == []
+
+
 def test_a_process_whose_name_is_no_text_is_in_nobodys_way(tmp_path: Path) -> None:
     """The system keeps 15 bytes of a name, and may cut one off within a letter: on a machine with such a process no build would end."""
     program = tmp_path / "simulations-prüfen"
     program.symlink_to("/bin/sleep")
     with subprocess.Popen([program, "600"], start_new_session=True) as other:
         try:
-            assert Path(f"/proc/{other.pid}/comm").read_bytes() == "simulations-prü".encode()[:-1] + b"\n"
+            name = Path(f"/proc/{other.pid}/comm")  # is that of Python at first: a program gets its own a moment after it has begun
+            until(lambda: name.read_bytes() == "simulations-prü".encode()[:-1] + b"\n")
             assert processes.members(other.pid) == [other.pid]
             assert run(tmp_path, "exit 3") == (3, "")
         finally:
@@ -208,8 +216,8 @@ def test_who_looks_at_a_build_starts_no_builder_without_its_tool(tmp_path: Path,
         put_earlier(store.builds, service.PATIENCE)
         service.BuildService(store, Settings(database_url=url, images_dir=str(images))).builds()
         with builder_lock(images) as lock:
-            assert (lock is None) == installed
-        (tmp_path / "seen").touch()
+            (tmp_path / "seen").touch()
+        assert (lock is None) == installed
         until(lambda: not (installed and store.builds.newest(1)[0].living))
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from modak.dsl import Texts
 from modak.facts import Accelerator, Facts, FileSystem, HostMpi, Node, Partition, RuntimePolicy, Source, System
 from modak.normalise import normalise
 from modak.optimise import optimise
-from tests.conftest import tool
+from tests.conftest import tool, until
 from tests.e2e.images import everyone
 from tests.e2e.slurm import Job, Slurm
 from tests.e2e.test_job_scripts import ENDS, PMI, slurm_for
@@ -376,9 +375,7 @@ def test_a_preempted_run_that_stops_early_is_no_result(slurm: Slurm, tmp_path: P
     }
     (tmp_path / "job.sh").write_text(answered(system("mpich", partitions=(spare,)), request).job_script)
     number = slurm.begin(tmp_path / "job.sh", tmp_path)
-    until = time.monotonic() + 200
-    while len(list(tmp_path.glob("up.*"))) < 4 and time.monotonic() < until:
-        time.sleep(0.1)  # a rank that is still in Slurm's own prolog would end with 1
+    until(lambda: len(list(tmp_path.glob("up.*"))) == 4)  # a rank that is still in Slurm's own prolog would end with 1
     slurm.run("sbatch", "--partition=gpu", "--gpus-per-node=2", "--output=/dev/null", "--wrap=true", cwd=tmp_path)
     job = slurm.wait(number)
     assert (job.state, told(tmp_path)["exit_status"], told(tmp_path)["results"]) == ("COMPLETED", 0, []), job

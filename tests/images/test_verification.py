@@ -319,9 +319,9 @@ def test_every_mpi_tells_its_version_in_its_own_way(text: str, family: str, vers
 @pytest.mark.parametrize("text", ["Intel(R) MPI Library " * 20_000, "HYDRA build details:" + " " * 200_000], ids=["intel-mpi", "mpich"])
 def test_a_long_text_of_an_image_takes_no_time(text: str) -> None:
     """An image may print what it likes; that took hours."""
-    began = time.monotonic()
+    began = time.process_time()
     assert read_probe(f"{MARK}{json.dumps(['mpi', text])}\n").mpi == {}
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(
