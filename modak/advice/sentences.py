@@ -119,7 +119,7 @@ def _pilot(chosen: Chosen) -> str | None:
     if place is None and systems:
         return f"name the system (target.name, or --system): the results of {name!r} are of {listed(systems, MOST_NAMED)}"
     if place is not None and None in chosen.measured_on:
-        again = f"if they are of {place}, load them again with 'modak load FILE --set system={place} --replace'"
+        again = f"if they are of {place}, {unlike.loaded_again(system=place)}"
         return f"results of {name!r} name no system: {again}"
     if chosen.doubted_count and not chosen.measured_on:
         return f"no model rests on the doubted results of {name!r} ({chosen.doubted_count}): {_look_at_doubted(name)}"
@@ -260,7 +260,7 @@ def _assumed(chosen: Chosen) -> str | None:
     asked = chosen.request.job_options.process_count_per_node or chosen.request.application.mpi_ranks
     doubt = f"which may not be the requested {layout}" if asked else f"and {layout} is a guess"
     unsaid = f"the results behind the time do not state ranks_per_node: the time is that of their own layout, {doubt}"
-    how = "load them again with 'modak load FILE --set ranks_per_node=… --set threads_per_rank=… --replace'"
+    how = unlike.loaded_again("ranks_per_node", "threads_per_rank")
     return f"{unsaid}; {how}" if asked else f"{unsaid}; give process_count_per_node and threads, or {how}"
 
 
@@ -273,7 +273,7 @@ def _batch(chosen: Chosen) -> str | None:
     if asked is None or curve is None or curve.estimated or curve.layout.batch_size:
         return None
     unsaid = f"the results behind the time do not state batch_size: theirs may not be the requested {asked}"
-    return f"{unsaid}; if it is known, load them again with 'modak load FILE --set batch_size=… --replace'"
+    return f"{unsaid}; if it is known, {unlike.loaded_again('batch_size')}"
 
 
 def _gpus(chosen: Chosen) -> str | None:

@@ -33,9 +33,14 @@ def differences(chosen: Chosen) -> Iterator[str]:
     if other := [*(f"{name} {_said(value)}" for name, value in known.items()), *_other_layout(chosen, curve)]:
         yield f"the results differ from this run, so the interval is wider: {', '.join(other)}{_unscaled(chosen, curve, stated)}"
     if silent := ["params.NAME" if name == "params" else name for name in stated if name not in known]:
-        options = " ".join(f"--set {name}=…" for name in silent)
         unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
-        yield f"{unsaid}: if it is known, load them again with 'modak load FILE {options} --replace'"
+        yield f"{unsaid}: if it is known, {loaded_again(*silent)}"
+
+
+def loaded_again(*columns: str, **values: str) -> str:
+    """How what results do not state is filled in. What a file was read with before holds no more then: it is given again, too."""
+    options = " ".join((*(f"--set {name}=…" for name in columns), *(f"--set {name}={value}" for name, value in values.items())))
+    return f"load them again with 'modak load FILE {options} --replace' and the earlier options of that file, if any"
 
 
 def _trend(chosen: Chosen, curve: Curve, nearest: Mapping[str, str]) -> str:

@@ -176,8 +176,7 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
 
     If no measured layout has any of these numbers, the ones that fill the cores of a node as far as possible (on GPUs, those with a rank
     for each, or nearest to that); if all share cores, the fewest ranks. Those of a hybrid program on fewer nodes, with a few threads or one
-    for each rank, are among them. Numbers that are uneven on the fewest nodes are spread over more
-    only if there are no others.
+    for each rank, are among them. Numbers that are uneven on the fewest nodes are spread over more only if there are no others.
     """
     request, contradiction = _allowed_of_counts(request)
     grids, first = _allowed_grids(request, target, curves, _splits(request, target))

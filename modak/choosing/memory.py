@@ -25,12 +25,19 @@ def usable_gb(target: Target) -> float | None:
 
 def most_ranks(request: Request, target: Target) -> int | None:
     """The most ranks of a node that fit its memory, if possible as many in each of its NUMA domains; ``None``: too little is known."""
-    work, node, usable = request.optimisation.workload, target.node, usable_gb(target)
-    if node is None or usable is None or not work.memory_per_rank_gb:
+    fitting = _room_for(request, target)
+    if target.node is None or fitting is None:
         return None
-    fitting = max(0, _bytes(usable) - _bytes(work.memory_aside_gb or 0.0)) // max(1, _bytes(work.memory_per_rank_gb))
-    domains = node.standard_numa_domains
+    domains = target.node.standard_numa_domains
     return fitting - fitting % domains if fitting >= domains else fitting
+
+
+def _room_for(request: Request, target: Target) -> int | None:
+    """The most ranks of a node that fit its memory; ``None``: too little is known."""
+    work, usable = request.optimisation.workload, usable_gb(target)
+    if usable is None or not work.memory_per_rank_gb:
+        return None
+    return max(0, _bytes(usable) - _bytes(work.memory_aside_gb or 0.0)) // max(1, _bytes(work.memory_per_rank_gb))
 
 
 def cores_of_rank(request: Request, target: Target, shape: Shape) -> int:
@@ -98,7 +105,7 @@ def obstacle(request: Request, target: Target, shape: Shape) -> Fault | None:
 
 def _what_fits(request: Request, target: Target) -> str:
     """How many ranks fit a node, and on how many nodes a stated total of ranks would; empty if not even one does."""
-    fitting, total = most_ranks(request, target), request.application.mpi_ranks
+    fitting, total = _room_for(request, target), request.application.mpi_ranks
     if not fitting:
         return ""
     nodes = math.ceil((total or 0) / fitting)

@@ -39,8 +39,9 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
 def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     partition, objective = decision.target.partition, request.optimisation.objective
     asked = request.job_options.wall_time_limit
+    part = only_one(request.optimisation.workload, decision.evidence.prediction(decision.best).per)
     if asked and (limit := binding_limit(request, decision.target, decision.nodes)):
-        if not (is_continued(request) or _is_over_by(limit, decision, objective.confidence)):
+        if not (is_continued(request) or (part is None and _is_over_by(limit, decision, objective.confidence))):
             raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
         return limit, f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested"
     upper, unknown = decision.evidence.upper(decision.best), "there is no prediction"
@@ -48,7 +49,7 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
         ends = 0 if upper is None else math.ceil(upper + _start_up_s(decision))
         later = f"; {_UPPER} plus the job's start is {clock(ends)}" if ends > asked else ""
         return asked, f"wall time: {clock(asked)}, as requested{later}"
-    if part := only_one(request.optimisation.workload, decision.evidence.prediction(decision.best).per):
+    if part:
         upper, unknown = None, f"the prediction is for one {part}, and the request does not say how many the run has"
     if upper is None:
         default, most = partition.default_wall_time_s if partition else None, decision.target.max_wall_time_s(decision.nodes)

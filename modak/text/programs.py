@@ -97,20 +97,20 @@ def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]
 
 def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     """The commands that a command starts, as far as they can be told from arguments: itself; those in the text of ``sh -c``; and, behind a
-    program that only runs another one, from each word on that may be that other, up to a path, a script or Python.
+    program that only runs another one, from each word on that may be that other, up to a path, a script or Python, which is the last.
 
     >>> [one[0] for one in started_by(("numactl", "-N", "0", "mpirun", "-np", "8", "./solver", "in"))]
     ['numactl', '0', 'mpirun', '8', './solver']
     >>> [one[0] for one in started_by(("conda", "run", "-n", "deepspeed", "python", "train.py"))]
     ['conda', 'run', 'python']
     """
-    found = [command, *_commands_of_shell(command)]
+    found = [command, *(each for one in _commands_of_shell(command) for each in started_by(one))]
     name = program_name(command[0])
     if name in _AROUND or (name in OPENERS and command[1:2] == ("run",)):
         for at, word in enumerate(command[1:], 1):
             if lead(word).startswith("-") or command[at - 1] in _BEFORE_NAME:
                 continue
-            found.append(command[at:])
+            found += (*_commands_of_shell(command[at:]), command[at:])
             if "/" in literal((word,)) or is_python(word) or is_script(word):
                 break
     return tuple(found)

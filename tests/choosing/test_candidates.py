@@ -1115,8 +1115,9 @@ def test_where_no_measured_layout_fits_the_memory_a_rule_of_thumb_does(gigabytes
 @pytest.mark.parametrize(
     ("counts", "workload", "told"),
     [
-        ({"process_count_per_node": 48}, {"memory_per_rank_gb": 4}, "77 GB usable: room for 18 ranks"),
-        ({"node_count": 2}, {"memory_per_rank_gb": 4}, "77 GB usable: room for 18 ranks, so 96 ranks need 6 nodes"),
+        ({"process_count_per_node": 48}, {"memory_per_rank_gb": 4}, "77 GB usable: room for 19 ranks"),
+        ({"node_count": 2}, {"memory_per_rank_gb": 4}, "77 GB usable: room for 19 ranks, so 96 ranks need 6 nodes"),
+        ({"node_count": 12}, {"memory_per_rank_gb": 15}, "77 GB usable: room for 5 ranks, so 96 ranks need 20 nodes"),
         ({"process_count_per_node": 48}, {"memory_per_rank_gb": 90}, "77 GB usable"),
         ({"process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"}, {}, "77 GB usable: enough for 38 cores"),
     ],

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from modak.dsl import Autotuning, Objective, Plan, Setting
+from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Recommendation, optimise, recommend
@@ -246,6 +247,9 @@ def test_a_time_of_one_step_or_epoch_bounds_no_run(unit: str, known: Known) -> N
     """A wall time for one step of a run of a million would end it."""
     told = [one for one in plan(known, runs(metric=f"{unit}_time")).decisions if one.startswith("wall time")]
     assert [f"because the prediction is for one {unit}" in one for one in told] == [True]
+    request, facts = asked(known, runs(metric=f"{unit}_time"))
+    with pytest.raises(Infeasible, match="may run for at most 2-00:00:00: ask for no more"):
+        optimise(request.changed(job_options={"wall_time_limit": 3 * 24 * 3600}), facts)
 
 
 def test_problems_that_parameters_tell_are_not_compared(known: Known) -> None:

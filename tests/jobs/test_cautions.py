@@ -50,6 +50,8 @@ def test_a_file_that_does_not_start_as_it_is_written_is_told(executable: str, sa
     [
         ("numactl --cpunodebind=0 --membind=0 ./solver", 2, True),
         ("env A=1 numactl -l -C 0-3 ./solver", 2, True),
+        ("numactl -N 0 sh -c './solver'", 2, True),
+        ("numactl -l sh -c './solver -N 1'", 2, False),
         ("taskset -c 0-3 ./solver", 2, True),
         ("likwid-pin -c 0-3 ./solver", 2, True),
         ("numactl --interleave=all ./solver -N 1", 2, False),

@@ -150,6 +150,8 @@ def test_a_launcher_within_the_text_of_a_shell_is_one(command: str, launcher: st
         ("uv run --with numpy torchrun --nproc_per_node 4 train.py", "torchrun"),
         ("poetry run accelerate launch train.py", "accelerate"),
         ("pixi run python -m torch.distributed.run train.py", "torchrun"),
+        ("timeout 3600 sh -c 'cd case && mpirun -np 8 ./solver'", "mpirun"),
+        ("bash -lc 'cd case && numactl -N 0 mpirun -np 8 ./solver'", "mpirun"),
         ("conda run -n deepspeed python train.py", None),
         ("conda run -p /envs/srun ./solver", None),
         ("conda install srun", None),
