@@ -120,7 +120,8 @@ def test_a_command_that_leaves_a_daemon_behind_does_not_hold_us(tmp_path: Path) 
 
     def left() -> str:
         """Its number; empty where half a second was too short for it to start."""
-        assert "within" in run("/bin/sh", "-c", f"setsid sh -c 'echo $$ >{daemon}; exec sleep 600' & wait", timeout_s=0.5)[2]
+        begins = f"setsid sh -c 'echo $$ >{daemon}; exec sleep 600' & until test -s {daemon}; do sleep 0.02; done; echo done"
+        assert "within" in run("/bin/sh", "-c", begins, timeout_s=0.5)[2]
         return daemon.read_text() if daemon.exists() else ""
 
     number = int(until(left))
