@@ -162,6 +162,13 @@ class Evidence:
         """The units that turn these into the time of the workload."""
         return self.units[int(self.columns.portion[index])]
 
+    def per(self, index: int) -> str | None:
+        """What the time of one candidate is counted by: ``epoch``, ``step``, ``run``, …; ``None``: no prediction."""
+        unit = self.units_at(index)
+        if unit is None or not np.isfinite(self.scored.time[index]):
+            return None
+        return "pass" if self.inference and unit.per == "epoch" else unit.per
+
     def upper(self, index: int) -> float | None:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
         time = float(self.scored.time[index])
@@ -170,8 +177,8 @@ class Evidence:
 
     def prediction(self, index: int) -> Prediction:
         """The prediction of one candidate, in the form of the answer."""
-        scored, portion, unit = self.scored, int(self.columns.portion[index]), self.units_at(index)
-        if unit is None or not np.isfinite(scored.time[index]):
+        scored, portion, unit, per = self.scored, int(self.columns.portion[index]), self.units_at(index), self.per(index)
+        if unit is None or per is None:
             return Prediction()
         time, start_up, found = float(scored.time[index]), float(self.columns.start_up_s[portion]), self.predictions_at(index)
         return Prediction(
@@ -180,7 +187,7 @@ class Evidence:
             upper=time * math.exp(float(scored.width.above[index])),
             start_up=start_up or None,
             per_unit=(time - start_up) / unit.count,
-            per="pass" if self.inference and unit.per == "epoch" else unit.per,
+            per=per,
             basis=scored.basis[index],
             model=self.columns.models[portion],
             results_used=found.curve.results_used + found.other_results if found.curve else 0,

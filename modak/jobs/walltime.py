@@ -39,7 +39,7 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
 def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     partition, objective = decision.target.partition, request.optimisation.objective
     asked = request.job_options.wall_time_limit
-    part = only_one(request.optimisation.workload, decision.evidence.prediction(decision.best).per)
+    part = only_one(request.optimisation.workload, decision.evidence.per(decision.best))
     if asked and (limit := binding_limit(request, decision.target, decision.nodes)):
         if not (is_continued(request) or (part is None and _is_over_by(limit, decision, objective.confidence))):
             raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
