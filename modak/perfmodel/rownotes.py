@@ -50,14 +50,14 @@ def counted_ranks(count: int, rows: int) -> list[Notice]:
 
 
 def calibrated_by_few(found: Sequence[CalibrationRuns], rows: int) -> list[Notice]:
-    """Warnings of rows that a few runs on their system would tell better: some of the table, or of other applications."""
+    """Warnings of rows whose predictions a few runs on their system would improve: some of the table, or of other applications."""
     known = sum(one.comparable for one in found if one.places)
     beside, others = (sum(one.others for one in found if bool(one.places) is chosen) for chosen in (True, False))
-    rest = f"the rest, and {beside} rows of applications that nobody measured" if beside else "the rest"
-    what = f"known on other systems, where {FEW} runs or more of some of them would improve {rest}"
+    rest = f"the rest and of {beside} rows of applications that nobody measured" if beside else "the rest"
+    what = f"known on other systems, where {FEW} runs or more of some of them would improve the predictions of {rest}"
     messages = [f"{known} of {rows} rows are of applications that are {what}: 'modak results calibration' chooses these"] if known else []
     if others:
-        how = f"{FEW} runs or more on their system of applications that were measured elsewhere would improve them"
+        how = f"{FEW} runs or more on their system of applications that were measured elsewhere would improve their predictions"
         messages.append(f"{others} of {rows} rows are of applications that nobody measured: {how} ('modak results calibration')")
     return [Notice(field="basis", message=message) for message in messages]
 

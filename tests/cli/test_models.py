@@ -260,7 +260,7 @@ def test_fewer_calibration_runs_than_predictions_need_are_named(own: Run, tmp_pa
 def test_runs_that_would_tell_networks_that_nobody_measured_are_named(own: Run, tmp_path: Path) -> None:
     """Alone in a table, or beside networks that others know, if these are enough for a model of their parameters; as it is then."""
     unknown = [row.replace("net", "new-net", 1) for row in networks("new", count=8).splitlines()[1:]]
-    alone, beside = "8 of 8 rows are of applications that nobody measured", "and 8 rows of applications that nobody measured:"
+    alone, beside = "8 of 8 rows are of applications that nobody measured", "and of 8 rows of applications that nobody measured:"
     (tmp_path / "alone.csv").write_text("\n".join((NETWORKS, *unknown)))
     (tmp_path / "beside.csv").write_text(networks("new") + "\n".join(unknown))
 
