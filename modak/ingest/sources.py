@@ -116,11 +116,11 @@ def _inside(folder: Path) -> Iterator[Path]:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a path is that of a file, or may be: reading it tells."""
+    """Whether a path is that of a file, or may be: reading it tells. A link to nothing is none."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except OSError as error:
-        return error.errno in (errno.EACCES, errno.ENAMETOOLONG)
+        return error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def from_path(path: Path) -> Source:

@@ -370,6 +370,14 @@ def test_a_folder_within_another_one_that_cannot_be_read_is_named(tmp_path: Path
         shutil.rmtree(tmp_path / name)
 
 
+def test_links_to_nothing_in_a_folder_are_passed(tmp_path: Path) -> None:
+    """What such a link named is gone; one that leads round in a circle, or below a file, names nothing, either."""
+    (tmp_path / "a.csv").write_text(HEADER + GOOD)
+    for name, target in (("gone.csv", "nowhere"), ("round.csv", "round.csv"), ("below.csv", "a.csv/b")):
+        (tmp_path / name).symlink_to(target)
+    assert [table.source.name for table in tables([tmp_path]).tables] == [str(tmp_path / "a.csv")]
+
+
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None:
     """The hash that is stored is that of the rows that are stored."""
     path = tmp_path / "r.csv"
