@@ -32,10 +32,16 @@ ONE_ABI: Final = frozenset({"mpich", "intel-mpi", "mvapich"})
 """Families with the same binary interface (the MPICH ABI initiative): programs built with one run with library and launcher of another."""
 
 
+def apart(job: JobSpec) -> bool:
+    """Whether each of several ranks starts by itself, in a container of its own if there is one: torchrun starts those of a node within
+    one."""
+    return job.resources.ranks > 1 and job.launcher not in WITHOUT_MPI
+
+
 def by_mpi(job: JobSpec) -> bool:
-    """Whether MPI connects the job's ranks, as far as is known: there are several, and their distribution layer has no network of its
+    """Whether MPI connects the job's ranks, as far as is known: they start apart, and their distribution layer has no network of its
     own."""
-    return job.resources.ranks > 1 and job.launcher not in WITHOUT_MPI and job.distribution not in OWN_NETWORK
+    return apart(job) and job.distribution not in OWN_NETWORK
 
 
 def library_family(job: JobSpec) -> str | None:

@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.launchers.family import apart
 from modak.runtimes import hostmpi, image
 from modak.runtimes.base import Runtime
 from modak.script.bash import Expansion, Line, assign, need, run, variable, word
@@ -194,7 +195,7 @@ def _bind(of: Word) -> Word:
 def _peers(job: JobSpec) -> int:
     """Number of ranks of a node that start one by one; 0 if there is only one."""
     here = job.resources.ranks_per_node
-    return here if image.apart(job) and here > 1 else 0
+    return here if apart(job) and here > 1 else 0
 
 
 def _joined(job: JobSpec) -> tuple[Word, ...]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.launchers.family import apart
 from modak.runtimes import image
 from modak.runtimes.base import Runtime
 from modak.script.bash import Line, holds, need, run, variable, word
@@ -32,7 +33,7 @@ class Enroot(Runtime):
     def warnings(self, job: JobSpec) -> tuple[Notice, ...]:
         """No option binds the host's MPI at every site; without Pyxis, the launcher's variables do not reach the ranks."""
         unbound = (_UNBOUND,) if image.container(job).host_mpi else ()
-        alone = (_ALONE % job.launcher,) if image.apart(job) and not job.slurm_step else ()
+        alone = (_ALONE % job.launcher,) if apart(job) and not job.slurm_step else ()
         return (*image.unproven(job), *image.notices(*unbound, *alone))
 
     def fetching(self, job: JobSpec) -> str:

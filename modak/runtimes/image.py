@@ -8,7 +8,6 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import Container, JobSpec
-from modak.launchers.family import WITHOUT_MPI
 from modak.script.bash import Expansion, Line, assign, holds, installed, need, run, variable, word
 from modak.script.shelltext import ours
 from modak.text import words
@@ -33,11 +32,6 @@ def container(job: JobSpec) -> Container:
     if not job.container:
         raise ValueError("the job has no container")
     return job.container
-
-
-def apart(job: JobSpec) -> bool:
-    """Whether each of several ranks starts in a container of its own: torchrun starts those of a node within one."""
-    return job.resources.ranks > 1 and job.launcher not in WITHOUT_MPI
 
 
 def places(job: JobSpec, command: tuple[Word, ...]) -> tuple[str, ...]:
