@@ -28,10 +28,10 @@ from modak.text.numbering import Numbers, shortened
 
 
 class Scatter(Fact):
-    """Scatter of repeated runs: the pooled standard deviation of log costs, and its degrees of freedom."""
+    """How much runs scatter: the standard deviation of their log costs, and its degrees of freedom."""
 
     deviation: float
-    freedom: int
+    freedom: float
 
 
 FIT_VERSION: Final = 22
@@ -67,7 +67,7 @@ class Curve(Fact):
     mixture: Mixture = UNFITTED
     """The forms' coefficients and weights."""
     scatter: Scatter | None = None
-    """``None``: nothing was repeated."""
+    """That of repeats; ``None``: nothing was repeated."""
     result_ids: Numbers = ()
     """Database numbers of its results."""
     estimated: Estimated | None = None
@@ -96,6 +96,16 @@ class Curve(Fact):
         """Whether the runs used GPUs; ``None``: unknown."""
         gpus = self.layout.gpus_per_node
         return True if self.scale == "gpus" else None if gpus is None else gpus > 0
+
+    @cached_property
+    def misfit(self) -> Scatter | None:
+        """Scatter around the curve's forms of the sizes that were run once; ``None``: there are none, or the forms can follow any costs.
+
+        It is what these runs scatter, if the forms can follow the program; at most :data:`FEW_SIZES` coefficients of a form are fitted.
+        """
+        missed = [miss for miss, runs in zip(self.mixture.missed, self.repeats, strict=True) if runs == 1]
+        freedom = len(missed) * (1 - FEW_SIZES / len(self.sizes))
+        return Scatter(deviation=math.sqrt(sum(miss**2 for miss in missed) / freedom), freedom=freedom) if freedom > 0 else None
 
     @cached_property
     def silent(self) -> bool:

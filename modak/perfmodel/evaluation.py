@@ -15,7 +15,7 @@ from modak.grouping import grouped
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.relatives import Family, pool
-from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
+from modak.perfmodel.scaling import Forecast, Mixture, Series, evaluate, fit_many
 
 LEAST_SIZES: Final = 5
 """Shorter series are not used: too few sizes would be left."""
@@ -101,10 +101,10 @@ def tasks(observed: Sequence[Observed], split: Split, least_sizes: int = LEAST_S
     return tuple(made)
 
 
-def forecasts(all_tasks: Sequence[Task]) -> tuple[Forecast, ...]:
-    """MODAK's forecast of each task, from its own series only."""
-    mixtures = fit_many([task.shown for task in all_tasks])
-    return tuple(evaluate(mixture, task.asked, task.nodes) for mixture, task in zip(mixtures, all_tasks, strict=True))
+def forecasts(all_tasks: Sequence[Task], mixtures: Sequence[Mixture] | None = None) -> tuple[Forecast, ...]:
+    """MODAK's forecast of each task, from its own series only; ``mixtures``: those fitted to what is shown, if they are at hand."""
+    fits = fit_many([task.shown for task in all_tasks]) if mixtures is None else mixtures
+    return tuple(evaluate(mixture, task.asked, task.nodes) for mixture, task in zip(fits, all_tasks, strict=True))
 
 
 def with_relatives(all_tasks: Sequence[Task], observed: Sequence[Observed], own: Sequence[Forecast]) -> tuple[Forecast, ...]:

@@ -17,14 +17,14 @@ import numpy as np
 from modak.grouping import grouped
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.curves import FEW_SIZES, Curve, Scatter
+from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides, half_widths, stretch
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.problemproof import hide_problems
-from modak.perfmodel.repeats import at_least, noise_of, scatter_group
-from modak.perfmodel.scaling import Forecast
+from modak.perfmodel.repeats import at_least, noise
+from modak.perfmodel.scaling import Forecast, Mixture, fit_many
 
 SHOWN: Final = FEW_SIZES
 """At least this many sizes are shown: fewer do not make a curve."""
@@ -146,35 +146,37 @@ def _observed(curve: Curve) -> Observed:
 
 def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, *, pooled: bool) -> list[Accuracy]:
     """MODAK's figures from each series alone, and if ``pooled`` with relatives (which do not count between measured sizes)."""
-    alone = evaluation.forecasts(todo)
-    repeats = _of_repeats(todo, curves)
+    mixtures = fit_many([task.shown for task in todo])
+    alone = evaluation.forecasts(todo, mixtures)
+    least = _noise(todo, curves, mixtures)
     answers = {ALONE: (alone, [half_widths(one, level) for one in alone])}
     if pooled:
         together = evaluation.with_relatives(todo, observed, alone)
         answers[RELATIVES] = (together, [_width(own, one, level) for own, one in zip(alone, together, strict=True)])
     found = []
     for name, (forecasts, widths) in answers.items():
-        whole = Sides.joined([at_least(each, least, level) for each, least in zip(widths, repeats, strict=True)])
+        whole = Sides.joined([at_least(each, one, level) for each, one in zip(widths, least, strict=True)])
         found.append(_judged(name, todo, observed, forecasts, whole))
     return found
 
 
-def _of_repeats(todo: Sequence[Task], curves: Sequence[Curve]) -> list[float]:
-    """The least half-width of the intervals of each task, by repeats at the shown sizes and of other curves of the application."""
-    places = grouped(curves, lambda curve: (curve.series.application, *scatter_group(curve)))
+def _noise(todo: Sequence[Task], curves: Sequence[Curve], mixtures: Sequence[Mixture]) -> list[float]:
+    """The least half-width of the intervals of each task, by how much the shown runs scatter, and those of the application's others."""
+    applications = grouped(curves, lambda curve: curve.series.application)
     found = []
-    for task in todo:
+    for task, mixture in zip(todo, mixtures, strict=True):
         curve = curves[task.place]
-        of_place = places[curve.series.application, *scatter_group(curve)]
-        found.append(noise_of(_shown(curve, task), [one.scatter for one in of_place if one.scatter and one is not curve]))
+        found.append(noise(_shown(curve, task, mixture), [one for one in applications[curve.series.application] if one is not curve]))
     return found
 
 
-def _shown(curve: Curve, task: Task) -> Scatter | None:
-    """The scatter of all repeats of the curve, with the degrees of freedom of the sizes that are shown."""
+def _shown(curve: Curve, task: Task, mixture: Mixture) -> Curve:
+    """The curve at the sizes that are shown. Its scatter is that of all its repeats, with the degrees of freedom of those sizes."""
     counts = dict(zip(curve.sizes, curve.repeats, strict=True))
-    freedom = sum(counts[size] - 1 for size in task.shown.sizes)
-    return curve.scatter.model_copy(update={"freedom": freedom}) if curve.scatter and freedom else None
+    repeats = tuple(counts[size] for size in task.shown.sizes)
+    freedom = sum(repeats) - len(repeats)
+    scatter = curve.scatter.model_copy(update={"freedom": freedom}) if curve.scatter and freedom else None
+    return curve.model_copy(update={"sizes": task.shown.sizes, "repeats": repeats, "mixture": mixture, "scatter": scatter})
 
 
 def _width(own: Forecast, pooled: Forecast, level: float) -> Sides:

@@ -1,9 +1,9 @@
-"""How much repeated runs scatter: no interval of a next run is narrower than that."""
+"""How much runs scatter: no interval of a next run is narrower than that."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,36 +14,53 @@ from modak.perfmodel.curves import Curve, Scatter
 from modak.perfmodel.intervals import Z90
 
 RERUN_SPREAD: Final = 0.08
-"""Half-width of the 90 % interval of log cost at a measured size, at most, unless repeats show more: replicates of published runs differ by
-about 5 %."""
+"""Half-width of the 90 % interval of log cost at a measured size, at most, unless runs are seen to scatter more: replicates of published
+runs differ by about 5 %."""
 USUAL: Final = 2.0
-"""Degrees of freedom of the usual scatter when it is combined with that of repeats. Judgement: two repeats alone say little."""
+"""Degrees of freedom of the usual scatter when it is combined with what is seen. Judgement: two repeats alone say little."""
+SURE: Final = 0.95
+"""The probability above which the test says so."""
+TINY: Final = 1e-6
+"""The least scatter of repeats in that test: some tables give the same value twice."""
 
 
-def noise(curve: Curve, curves: Sequence[Curve]) -> float:
-    """:data:`RERUN_SPREAD` times the factor by which repeats scatter more than usual; 0 if they do not.
+def noise(curve: Curve, curves: Iterable[Curve]) -> float:
+    """:data:`RERUN_SPREAD` times the factor by which runs scatter more than usual; 0 if they do not.
 
-    The scatter is that of the curve's own repeats, combined with the usual one of the application on that system, by repeats of other
-    ``curves``.
+    The scatter is that of the curve's repeats, and of its single runs around its forms. It is combined with the usual one of the
+    application on that system, which is seen in the other ``curves``. Few runs do not tell the scatter well: what exceeds the usual one is
+    larger by the ratio of the quantiles of Student's distribution and the normal one.
     """
     group = scatter_group(curve)
-    return noise_of(curve.scatter, [one.scatter for one in curves if one.scatter and one is not curve and scatter_group(one) == group])
+    own, beside = _seen(curve), [each for one in curves if one is not curve and scatter_group(one) == group for each in _seen(one)]
+    more = _combined(own, max(1.0, _combined(beside, 1.0)))
+    if more <= 1:
+        return 0.0
+    from scipy.special import stdtrit
+
+    few = float(stdtrit(USUAL + sum(one.freedom for one in (*own, *beside)), 0.95)) / Z90
+    return RERUN_SPREAD * math.sqrt(1 + (more - 1) * few**2)
 
 
-def noise_of(own: Scatter | None, beside: Sequence[Scatter]) -> float:
-    """:func:`noise` by the scatter of a curve and that of the others at its place."""
-    usual = max(1.0, _scatter(beside, 1.0))
-    more = _scatter([own] if own else [], usual)
-    return RERUN_SPREAD * math.sqrt(more) if more > 1 else 0.0
+def _seen(curve: Curve) -> list[Scatter]:
+    """That of a curve's repeats, and that of its single runs, unless by the repeats the forms do not follow the program (the F-test of
+    lack of fit, Fisher 1922)."""
+    repeats, single = curve.scatter, curve.misfit
+    if not repeats or not single:
+        return [one for one in (repeats, single) if one]
+    from scipy.special import fdtr
+
+    ratio = (single.deviation / max(repeats.deviation, TINY)) ** 2
+    return [repeats] if fdtr(single.freedom, repeats.freedom, ratio) > SURE else [repeats, single]
 
 
-def _scatter(of_repeats: Sequence[Scatter], usual: float) -> float:
-    """The variance of repeats in units of the variance behind :data:`RERUN_SPREAD`; ``usual`` counts as :data:`USUAL` degrees of freedom.
+def _combined(seen: Sequence[Scatter], usual: float) -> float:
+    """The variance of runs in units of the variance behind :data:`RERUN_SPREAD`; ``usual`` counts as :data:`USUAL` degrees of freedom.
 
     The difference of two runs has twice the variance of one, hence the factor of 2.
     """
-    freedom = sum(one.freedom for one in of_repeats)
-    shown = sum(one.freedom * 2 * (one.deviation * Z90 / RERUN_SPREAD) ** 2 for one in of_repeats)
+    freedom = sum(one.freedom for one in seen)
+    shown = sum(one.freedom * 2 * (one.deviation * Z90 / RERUN_SPREAD) ** 2 for one in seen)
     return (USUAL * usual + shown) / (USUAL + freedom)
 
 

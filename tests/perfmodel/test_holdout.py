@@ -122,6 +122,18 @@ def test_intervals_are_judged_with_what_repeats_scatter(holdout: str) -> None:
     assert min(own.median_width, beside.median_width) > 1.3
 
 
+def test_intervals_are_judged_with_what_the_shown_runs_scatter() -> None:
+    """Around the forms that are fitted to these alone: what is hidden, however odd, narrows or widens nothing."""
+    uneven = [1.0, 1.3, 0.75, 1.25, 0.85, 1.2]
+    shown = dict(zip(SIZES, uneven, strict=False))
+    odd, even = ((lambda n, last=last: amdahl(n) * shown[n] * (last if n == SIZES[-1] else 1)) for last in (3.0, 1.0))
+    rough, same, usual = (of(prove(curves(cost), "largest:1"), ALONE).coverage for cost in (odd, even, amdahl))
+    assert rough is not None
+    assert same is not None
+    assert usual is not None
+    assert rough.median_width == same.median_width > usual.median_width
+
+
 def problems(power: float, sizes: tuple[int, ...] = (100, 200, 400, 800), system: str = "here") -> tuple[Curve, ...]:
     """Amdahl's law for several problem sizes: the work is a power of ``params.n``."""
     found = (curves(lambda nodes, n=n: amdahl(nodes) * (n / 100) ** power, params={"n": str(n)}, system=system) for n in sizes)  # type: ignore[misc]

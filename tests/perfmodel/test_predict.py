@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from modak.perfmodel.intervals import Z90, Sides
 from modak.perfmodel.matching import Matcher
 from modak.perfmodel.predictions import together
 from modak.perfmodel.questions import SPREAD
+from modak.perfmodel.repeats import RERUN_SPREAD
 
 HERE = {"system": "here"}
 
@@ -183,6 +184,39 @@ def test_repeats_that_scatter_little_make_no_other_run_surer() -> None:
     quiet = quiet.model_copy(update={"series": quiet.series.model_copy(update={"compiler": "other"})})
     alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).width.above[0] for known in ([single], [single, quiet]))
     assert beside == alone
+
+
+UNEVEN: Sequence[float] = (0.8, 1.3, 0.75, 1.25, 0.85)
+"""Factors of runs that scatter."""
+
+
+def uneven(*repeats: float, sizes: tuple[int, ...] = (1, 2, 4, 8, 16), **series: object) -> tuple[Curve, ...]:
+    """A curve whose runs scatter around perfect scaling, with further runs of each of these factors at a size of its own."""
+    (ideal,) = curves((*sizes, 32, 64), **series)  # type: ignore[arg-type]
+    runs = [(n, 100 / n * factor) for n, factor in zip(sizes, UNEVEN, strict=False)] + [(32, 100 / 32 * factor) for factor in repeats]
+    return fit([Result(series=ideal.series, layout=ideal.layout.model_copy(update={"nodes": n}), value=value) for n, value in runs])
+
+
+def test_single_runs_that_no_form_follows_widen_the_interval() -> None:
+    """At a measured size: they scatter. Three sizes do not tell, since a form can follow any three."""
+    even, rough, few = (predict(known, Question(HERE), [4]).width.above[0] for known in (curves(), uneven(), uneven(sizes=(1, 2, 4))))
+    assert max(even, few) <= RERUN_SPREAD
+    assert rough > 2 * RERUN_SPREAD
+
+
+def test_single_runs_scatter_as_those_beside_them_do() -> None:
+    """A curve of two sizes does not tell it; a longer one of another compiler does."""
+    asked = Question({**HERE, "compiler": "one"})
+    short, long = curves((4, 8), compiler="one"), uneven(compiler="other")
+    alone, beside = (predict(known, asked, [4]).width.above[0] for known in (short, (*short, *long)))
+    assert beside > 2 * alone
+
+
+def test_repeats_that_agree_tell_that_the_program_is_uneven() -> None:
+    """Not its runs; two that differ say that these are."""
+    steady, rough = (predict(uneven(*repeats), Question(HERE), [4]).width.above[0] for repeats in ((1, 1.001, 0.999), (0.8, 1.25)))
+    assert steady <= RERUN_SPREAD
+    assert rough > 2 * RERUN_SPREAD
 
 
 def test_relatives_inform_a_short_series() -> None:
