@@ -11,7 +11,7 @@ from modak.dsl import LEARNING, Notice, Request
 from modak.errors import Fault, Infeasible, unknown
 from modak.facts import VENDORS, Facts, Node, Partition, Queue, System
 from modak.prepared import prepared
-from modak.text.amounts import counted
+from modak.text.amounts import counted, counted_range
 from modak.text.units import clock
 
 
@@ -255,7 +255,7 @@ def _room(partition: Partition, system: System, facts: Facts) -> int:
 
 def _sizes(partition: Partition) -> str:
     """:func:`_ranges` for a message."""
-    return " or ".join(f"{f'{few} to ' if few < many else ''}{counted(many, 'node')}" for few, many in _ranges(partition))
+    return " or ".join(counted_range(few, many, "node") for few, many in _ranges(partition))
 
 
 def _ranges(partition: Partition) -> list[tuple[int, int]]:

@@ -88,7 +88,7 @@ def _origins(text: str) -> str:
 
 
 _ORIGIN: Final = re.compile(r"(https(?!.*:443$)|http(?!.*:80$))://([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:]+\])(:[0-9]+)?")
-
+"""A web site as browsers name it: scheme, host name or IPv6 address, and the port, unless it is the scheme's own."""
 
 Address = Annotated[str, AfterValidator(_address)]
 

@@ -143,16 +143,19 @@ def test_links_to_sections_lead_to_one() -> None:
 
 
 def test_every_decision_is_found_by_its_topic() -> None:
-    """The list of the records names each of them once, by its number."""
-    records = sorted(file.name for file in (ROOT / "docs/decisions").glob("[0-9]*.md"))
-    listed = re.findall(r"^- \[(\d+)\]\((.+?)\)", (ROOT / "docs/decisions/README.md").read_text(), re.MULTILINE)
-    assert sorted(name for _, name in listed) == records, "list these in docs/decisions/README.md"
-    assert [(number, name) for number, name in listed if int(number) != int(name[:4])] == []
+    """The list of the records names each of them once, by its number and its title."""
+    folder = ROOT / "docs/decisions"
+    lines = [line for line in (folder / "README.md").read_text().splitlines() if line.startswith("- [")]
+    titles = {file.name: file.read_text().splitlines()[0] for file in folder.glob("[0-9]*.md")}
+    numbers = {name: int(name.partition("-")[0]) for name in titles}
+    entries = [f"- [{numbers[name]}]({name}): {title.removeprefix(f'# {numbers[name]}. ')}" for name, title in titles.items()]
+    missing = [entry for entry in entries if sum(f"{line} ".startswith(f"{entry} ") for line in lines) != 1]
+    assert missing == [], "list these in docs/decisions/README.md"
 
 
-def test_a_decision_that_another_one_changes_says_so() -> None:
-    """Below its title, where the newer one names it, too: nobody follows it unawares."""
-    heads = {file.name: file.read_text().splitlines()[2] for file in (ROOT / "docs/decisions").glob("[0-9]*.md")}
-    pairs = [(older, newer) for newer, line in heads.items() for older in re.findall(r"\]\((\d{4}-[^)]+)\)", line) if older < newer]
-    assert len(pairs) > 5
-    assert [(older, newer) for older, newer in pairs if newer not in heads[older]] == []
+def test_of_decisions_that_change_each_other_both_say_so() -> None:
+    """Below their titles: nobody follows the older one unawares, or wonders what the newer one is to replace."""
+    heads = {file.name: file.read_text().partition("\n\n**")[0] for file in (ROOT / "docs/decisions").glob("[0-9]*.md")}
+    pairs = [(one, other) for one, head in heads.items() for other in re.findall(r"\]\((\d{4}-[^)]+)\)", head)]
+    assert len(pairs) > 10
+    assert [(one, other) for one, other in pairs if one not in heads[other]] == []

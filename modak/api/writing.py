@@ -143,18 +143,18 @@ def unmark(request: Request, body: Body) -> Response:
 
 
 def _selected(sent: Any) -> Selection:
-    """The numbers of results, or the file's name, that a document gives."""
-    if isinstance(sent, dict) and sent.keys() == {"file"} and isinstance(sent["file"], str) and 0 < len(sent["file"]) <= LONGEST_NAME:
-        return str(sent["file"])
-    if isinstance(sent, dict) and "since" in sent:
-        return _period(sent)
-    numbers = sent.get("results") if isinstance(sent, dict) and sent.keys() == {"results"} else None
-    if not isinstance(numbers, list) or not 0 < len(numbers) <= MOST_NUMBERS or not all(map(_is_number, numbers)):
-        raise RequestError(
-            f"allowed: an object with results, a list of 1 to {MOST_NUMBERS} numbers, file, the name of a file, or since, a time",
-            field="results",
-        )
-    return numbers
+    """The numbers of results, the name of a file, or the period, that a document gives."""
+    match sent:
+        case {"since": _}:
+            return _period(sent)
+        case {"file": str(name), **rest} if not rest and 0 < len(name) <= LONGEST_NAME:
+            return name
+        case {"results": [*numbers], **rest} if not rest and 0 < len(numbers) <= MOST_NUMBERS and all(map(_is_number, numbers)):
+            return numbers
+    raise RequestError(
+        f"allowed: an object with results, a list of 1 to {MOST_NUMBERS} numbers, file, the name of a file, or since, a time",
+        field="results",
+    )
 
 
 def _period(sent: Mapping[str, Any]) -> Measured:

@@ -77,12 +77,11 @@ class Issuer:
         """
         import jwt
 
-        if len(token) > LONGEST_TOKEN:
-            raise Unauthorised(REFUSED)
+        key = self._key(_header(token))
         try:
             claims = jwt.decode(
                 token,
-                self._key(jwt.get_unverified_header(token)),
+                key,
                 algorithms=list(ALGORITHMS),
                 audience=self.audience,
                 issuer=[self.issuer, f"{self.issuer}/"],  # settings hold addresses without the last slash
@@ -98,13 +97,9 @@ class Issuer:
 
     def knows(self, token: str) -> bool:
         """Whether the key that a token names is known, so that :meth:`principal` does not wait for the issuer."""
-        import jwt
-
-        if len(token) > LONGEST_TOKEN:
-            return False
         try:
-            name = jwt.get_unverified_header(token).get("kid")
-        except (jwt.PyJWTError, ValueError, TypeError):
+            name = _header(token).get("kid")
+        except Unauthorised:
             return False
         return isinstance(name, str) and not self._known.lacks(name, self.clock())
 
@@ -150,11 +145,23 @@ def check(issuer: str, audience: str) -> None:
     if not _allowed(issuer):
         raise DataError("https, or http on this machine", field="MODAK_OIDC_ISSUER")
     try:
-        import jwt.algorithms
+        from jwt.algorithms import has_crypto
     except ModuleNotFoundError:
-        raise DataError("needs the extra 'oidc': pip install 'modak[oidc]'", field="MODAK_OIDC_ISSUER") from None
-    if not jwt.algorithms.has_crypto:
+        has_crypto = False
+    if not has_crypto:
         raise DataError("needs the extra 'oidc': pip install 'modak[oidc]'", field="MODAK_OIDC_ISSUER")
+
+
+def _header(token: str) -> Mapping[str, Any]:
+    """What a token says of its key, which nobody has checked. Raises :class:`~modak.errors.Unauthorised` for a text that is no token."""
+    import jwt
+
+    if len(token) > LONGEST_TOKEN:
+        raise Unauthorised(REFUSED)
+    try:
+        return jwt.get_unverified_header(token)
+    except (jwt.PyJWTError, ValueError, TypeError):
+        raise Unauthorised(REFUSED) from None
 
 
 def _scopes(claim: object) -> Iterator[str]:

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from errno import EDQUOT, EFBIG, ENOSPC
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -174,17 +175,29 @@ class BuildRun:
     held_s: float = HELD_S
     stopping: bool = False
 
+    @cached_property
+    def order(self) -> Order:
+        """What is built."""
+        return order_from(self.build.order)
+
+    @property
+    def builder(self) -> Builder:
+        """The tool that builds it."""
+        return BUILDERS[self.order.runtime]
+
+    @property
+    def place(self) -> Path:
+        """The build's own folder, in which the image is made."""
+        return self.folder / f".build-{self.build.id}"
+
     def run(self) -> None:
         """Build, convert, run, hash and name the image, and store its entry. Every outcome is stored, and no partial image is left.
 
         Raises :class:`Stopped` where a signal asked the builder to end; a build that it interrupted is put back into the queue.
         """
-        order = order_from(self.build.order)
-        place = self.folder / f".build-{self.build.id}"
-        builder = BUILDERS[order.runtime]
         try:
             with self._hears_signals():
-                image, result = self._make(order, builder, place)
+                image, result = self._make()
             self._end("done", result=result, image=image)
         except Away:
             raise
@@ -199,52 +212,52 @@ class BuildRun:
             self.log.line(f"modak: {error}")
             self._end("failed", message=self._why(error))
         finally:
-            _remove(place)
+            _remove(self.place)
         if self.stopping:
             raise Stopped
 
-    def _make(self, order: Order, builder: Builder, place: Path) -> tuple[Image, dict[str, Any]]:
-        place.mkdir(parents=True)
+    def _make(self) -> tuple[Image, dict[str, Any]]:
+        self.place.mkdir(parents=True)
         for name in ("context", "tmp"):
-            (place / name).mkdir()
-        (place / "recipe").write_text(order.text, encoding="utf-8")
-        builder.programs()  # what is missing is told before the build, which takes long
-        made = place / f"image{builder.ending}"
+            (self.place / name).mkdir()
+        (self.place / "recipe").write_text(self.order.text, encoding="utf-8")
+        self.builder.programs()  # what is missing is told before the build, which takes long
+        made = self.place / f"image{self.builder.ending}"
         try:
-            for command in builder.commands(order, place, made):
-                self._tool(command, builder, order, place)
+            for command in self.builder.commands(self.order, self.place, made):
+                self._tool(command)
         finally:
-            for command in builder.tidy(place):
+            for command in self.builder.tidy(self.place):
                 with suppress(ModakError, OSError):  # nobody is told of it: one who is to stop does not wait for the database
-                    processes.run_tool(command.words, environment=environment(command.words[0], place), folder=place, limit_s=60)
-        return self._named(order, builder, place, made)
+                    processes.run_tool(command.words, environment=environment(command.words[0], self.place), folder=self.place, limit_s=60)
+        return self._named(made)
 
-    def _tool(self, command: Command, builder: Builder, order: Order, place: Path) -> None:
+    def _tool(self, command: Command) -> None:
         """Run one command of the build. Raises :class:`modak.errors.ModakError` with the reason that the tool printed."""
         self.step, self.fault = command.step, ""
-        extra = {"TMPDIR": str(place / "tmp"), "APPTAINER_TMPDIR": os.environ.get("APPTAINER_TMPDIR", str(place / "tmp"))}
+        extra = {"TMPDIR": str(self.place / "tmp"), "APPTAINER_TMPDIR": os.environ.get("APPTAINER_TMPDIR", str(self.place / "tmp"))}
         try:
             status = processes.run_tool(
                 command.words,
-                on_output=lambda data: self._follow(self.log.feed(data), builder),
+                on_output=lambda data: self._follow(self.log.feed(data)),
                 watch=self._watch,
                 begun=self._work_of,
-                environment=environment(command.words[0], place, (*extra.items(), *command.variables)),
-                folder=Path(order.context) if order.context else place,
+                environment=environment(command.words[0], self.place, (*extra.items(), *command.variables)),
+                folder=Path(self.order.context) if self.order.context else self.place,
                 limit_s=max(1.0, self.limit_s - (time.monotonic() - self.begun)),
             )
         finally:
-            self._follow(self.log.end(), builder)
+            self._follow(self.log.end())
         if status:
             ended = f"signal {-status}" if status < 0 else f"exit status {status}"
             raise ModakError(f"{Path(command.words[0]).name} ended with {ended}{': ' + self.fault if self.fault else ''}")
 
-    def _named(self, order: Order, builder: Builder, place: Path, made: Path) -> tuple[Image, dict[str, Any]]:
+    def _named(self, made: Path) -> tuple[Image, dict[str, Any]]:
         """Run the image, then give it and its further forms their names. Returns the catalogue's entry and the build's result."""
         self.step = "verify"
-        seen = verify.look(builder, made, order.claims, place, watch=self._watch, begun=self._work_of)
-        labels = measured(order.claims, seen)
-        findings = judge(order.claims, seen)
+        seen = verify.look(self.builder, made, self.order.claims, self.place, watch=self._watch, begun=self._work_of)
+        labels = measured(self.order.claims, seen)
+        findings = judge(self.order.claims, seen)
         self.log.line("modak: what running it showed")
         for finding in findings:
             self.log.line(f"modak: {finding}")
@@ -252,15 +265,15 @@ class BuildRun:
             if bad := next((each for each in findings if each.label == name and each.verdict == "refuted"), None):
                 raise ModakError(f"the image does not contain what its recipe states: {bad}")
         self.step = "hash"
-        forms = [made, *(made.with_suffix(FURTHER_FORMS[form][1]) for form in order.also)]
-        files = self._settled({form: self.folder / f"{order.name}{form.name.removeprefix('image')}" for form in forms})
+        forms = [made, *(made.with_suffix(FURTHER_FORMS[form][1]) for form in self.order.also)]
+        files = self._settled({form: self.folder / f"{self.order.name}{form.name.removeprefix('image')}" for form in forms})
         entry = {
             "reference": files[0]["file"],
             "labels": labels,
             "digest": f"sha256:{files[0]['sha256']}",
             "size_gb": max(files[0]["bytes"], 1) / 1e9,
-            "source": f"built by MODAK from {order.source}, build {self.build.id}",
-            **verify.standing(tuple(each for each in findings if each.verdict != "refuted"), builder),
+            "source": f"built by MODAK from {self.order.source}, build {self.build.id}",
+            **verify.standing(tuple(each for each in findings if each.verdict != "refuted"), self.builder),
         }
         shown = {"image": files[0]["file"], "files": files, "findings": [str(each) for each in findings]}
         return Image.model_validate(entry), shown
@@ -284,11 +297,11 @@ class BuildRun:
             made.replace(final)
         return files
 
-    def _follow(self, lines: Iterable[str], builder: Builder) -> None:
+    def _follow(self, lines: Iterable[str]) -> None:
         """The step and the fault that lines of the tool's output name."""
         for line in lines:
-            self.step = (builder.step(line) or self.step)[:300]
-            if (why := builder.fault(line)) and not any(word in self.fault for word in _FULL):
+            self.step = (self.builder.step(line) or self.step)[:300]
+            if (why := self.builder.fault(line)) and not any(word in self.fault for word in _FULL):
                 self.fault = why[:300]
 
     def _work_of(self, group: processes.Process) -> None:
@@ -350,7 +363,7 @@ class BuildRun:
         full = isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT, EFBIG)
         if full or any(word in text or word in self.log.text()[-4000:] for word in _FULL):
             free = shutil.disk_usage(self.folder).free / 1e9
-            where = f"{free:.1f} GB free in {self.folder}; the tool's own files: {BUILDERS[self.build.order['runtime']].storage}"
+            where = f"{free:.1f} GB free in {self.folder}; the tool's own files: {self.builder.storage}"
             return f"step {self.step!r}: the disk is full, or a limit on file sizes is reached ({where})"
         return f"step {self.step!r}: {' '.join(text.split())}"
 

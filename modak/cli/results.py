@@ -68,7 +68,12 @@ def load(
         report = common.client().load(incoming(paths, options, sys.stdin.buffer), dry_run=dry_run, replace=replace, progress=progress)
     if as_json:
         show.document(report)
-        return
+    else:
+        _show_report(report, dry_run=dry_run)
+
+
+def _show_report(report: Mapping[str, Any], *, dry_run: bool) -> None:
+    """What loading has changed, and what should be known of the rows."""
     read, doubtful = counted(report["rows"], "row"), report["suspicious_count"]
     summary = f"{read} read, {report['new']} new, {report['duplicates']} there already, {doubtful} suspicious"
     summary += f", {report['replaced']} replaced" if report["replaced"] else ""

@@ -84,7 +84,7 @@ def describe(
     if not found.partitions:
         raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])
     installed, demanded = _installed(answers, cluster, asked.day.isoformat(), dated, host), _demanded(cluster, dated)
-    name = _given_name(asked.name) or _slug(cluster.name or "") or _slug(host.split(".")[0]) or "this-machine"
+    name = _name(asked.name, cluster.name or "", host)
     scheduler = [(field, f"{cluster.from_nodes} {dated}") for field in ("scheduler", "cpu_unit")]
     system = {
         "name": name,
@@ -98,17 +98,10 @@ def describe(
         **installed.fields,
         "sources": _sources([*scheduler, *found.cites, *installed.cites, *demanded.cites]),
     }
+    described = validated(System, system, DataError)
     all_notes = tuple(dict.fromkeys([*notes, *installed.notes, *demanded.notes, *cluster.notes, UNASKED]))
-    described_so = validated(System, system, DataError)
-    return Description(
-        described_so,
-        found.processors,
-        found.accelerators,
-        all_notes,
-        dict(found.unnamed_gpus),
-        dict(found.on_unnamed),
-        found.shown_lists,
-    )
+    on_gpus = dict(found.unnamed_gpus), dict(found.on_unnamed)
+    return Description(described, found.processors, found.accelerators, all_notes, *on_gpus, found.shown_lists)
 
 
 def toml(items: Sequence[System | Processor | Accelerator]) -> str:
@@ -255,7 +248,10 @@ def _slug(text: str) -> str:
     return "" if fault_in(Name, made) else made
 
 
-def _given_name(name: str | None) -> str | None:
-    if name is not None and (why := fault_in(Name, name)):
+def _name(asked: str | None, cluster: str, host: str) -> str:
+    """What the system is called: as asked for, else as its cluster or its host."""
+    if asked is None:
+        return _slug(cluster) or _slug(host.split(".")[0]) or "this-machine"
+    if why := fault_in(Name, asked):
         raise RequestError(why, field="--name")
-    return name
+    return asked

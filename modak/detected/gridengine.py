@@ -134,7 +134,7 @@ def _queue(name: str, slots: int, fields: Mapping[str, str], chosen: Collection[
     said = {key: value for key, value in said.items() if not lists.get(_LISTS.get(key, ""))}
     return SeenPartition(
         name=name,
-        max_cpus=slots,
+        usable_cpus=slots,
         max_wall_time_s=_seconds(fields.get("h_rt", "")),
         conditions=tuple(f"{key} {value}" for key, value in said.items() if value != "NONE"),
         lists=tuple(lists.items()),

@@ -225,7 +225,7 @@ def _of_all_cpus(kind: NodeKind, topology: Mapping[str, int | None]) -> float | 
 
 def _reserved(kind: NodeKind, topology: Mapping[str, int | None]) -> int:
     """Cores of a node that no job gets, or none of this partition."""
-    first, most, cores = kind.node, kind.partition.max_cpus, topology["cores"]
+    first, most, cores = kind.node, kind.partition.usable_cpus, topology["cores"]
     if not (most and cores):
         return first.reserved_cores
     most = min(most, first.cpus or most)  # the hosts of a queue of Grid Engine may have fewer slots than others
@@ -236,7 +236,7 @@ def _reserved(kind: NodeKind, topology: Mapping[str, int | None]) -> int:
 def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[str, Any]:
     seen, there = kind.partition, kinds.count(kind.nodes)
     called = seen.asked_as or seen.name
-    max_nodes = least(seen.max_nodes, _whole_nodes(seen.max_job_cpus, kind.node.cpus, seen.min_nodes))
+    max_nodes = least(seen.max_nodes, _whole_nodes(seen.max_cpus, kind.node.cpus, seen.min_nodes))
     largest = min(there, max_nodes or there)
     queues = list(_queues(called, kind, largest))
     limited = len(queues) > 1 or queues[0]["min_nodes"] > 1 or any(name in queues[0] for name in JOB_LIMITS)
@@ -245,7 +245,7 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "default": True if seen.default and kind.name == seen.name else None,
         "only_if_named": seen.reserved or None,
         "whole_nodes": seen.whole_nodes or None,
-        "shared_nodes": True if scheduler == "slurm" and _is_part(seen.max_cpus, kind.node.cpus) else None,
+        "shared_nodes": True if scheduler == "slurm" and _is_part(seen.usable_cpus, kind.node.cpus) else None,
         "nodes": there,
         "max_nodes": max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
@@ -396,8 +396,8 @@ def _doubts(kind: NodeKind, own: SeenProcessor, machine: Machine, scheduler: str
     seen, first, cores = kind.partition, kind.node, kind.node.cores
     if kind.typed:
         yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0].type), 40)}"
-    if scheduler == "slurm" and seen.max_cpus and seen.max_cpus < (first.cpus or 0):
-        yield f"{kind.label}: jobs get {seen.max_cpus} of {first.cpus} CPUs of a node at most; Slurm rejects node_exclusive there"
+    if scheduler == "slurm" and seen.usable_cpus and seen.usable_cpus < (first.cpus or 0):
+        yield f"{kind.label}: jobs get {seen.usable_cpus} of {first.cpus} CPUs of a node at most; Slurm rejects node_exclusive there"
         yield f"{kind.label}: a job with all of these CPUs may ask for all memory; lower usable_memory_gb to leave some to other partitions"
     if any(one.name.casefold() == USUAL_QOS for one in seen.qualities):
         limits = f"QOS {USUAL_QOS} has limits, and is that of jobs which name none, unless their user has another default"
@@ -429,7 +429,7 @@ def _cites(partition: Mapping[str, Any], kind: NodeKind, cluster: Cluster, machi
     whence = {
         "processor": shown,
         **{name: listed if value else shown for name, value in topology.items()},
-        "reserved_cores": limits if kind.partition.max_cpus else listed,
+        "reserved_cores": limits if kind.partition.usable_cpus else listed,
         "numa_modes": f"{machine.numa_from} {place}",
         "memory_gb": listed if first.memory_gb else f"/proc/meminfo {place}",
         "usable_memory_gb": listed,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple, TypeVar
 
 from modak.facts import Vendor
@@ -20,19 +18,6 @@ _LISTED: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 NOT_THERE: Final = "not found"
 """The trouble of a command that is not installed, which is no reason for a note."""
-
-LARGEST: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **{name: name for name in ("max_nodes", "max_gpus", "max_memory_gb", "max_wall_time_s")},
-        **{name: name for name in ("cpus_per_node", "gpus_per_node", "memory_per_node_gb")},
-        "max_cpus": "max_job_cpus",
-    }
-)
-"""Limits of a quality of service from above, each with that of a partition for its jobs."""
-SMALLEST: Final[Mapping[str, str]] = MappingProxyType(
-    {**{name: name for name in ("min_nodes", "min_gpus", "min_memory_gb")}, "min_cpus": "min_job_cpus"}
-)
-"""The same from below."""
 
 Limit = TypeVar("Limit", int, float)
 
@@ -81,26 +66,30 @@ class SeenNode:
         return (self.sockets, self.cores, self.threads_per_core) == (self.cpus, self.cpus, 1)
 
 
-@dataclass(frozen=True)
-class SeenQos:
-    """What a quality of service allows a job."""
+@dataclass(frozen=True, kw_only=True)
+class JobLimits:
+    """What a job has at least (``min_…``) and at most, on all of its nodes together. ``None``: there is no limit."""
 
-    name: str
     min_nodes: int | None = None
     max_nodes: int | None = None
-    max_cpus: int | None = None
-    """On all of its nodes together."""
     min_cpus: int | None = None
+    max_cpus: int | None = None
     min_gpus: int | None = None
     max_gpus: int | None = None
     min_memory_gb: float | None = None
     max_memory_gb: float | None = None
-    """On all of its nodes together."""
     cpus_per_node: int | None = None
-    """The most on each of them."""
+    """The most on each of its nodes."""
     gpus_per_node: int | None = None
     memory_per_node_gb: float | None = None
     max_wall_time_s: int | None = None
+
+
+@dataclass(frozen=True)
+class SeenQos(JobLimits):
+    """What a quality of service allows a job."""
+
+    name: str
     first: bool = False
     """Whether its limits hold in place of those of a partition's own."""
     others: tuple[str, ...] = ()
@@ -108,33 +97,16 @@ class SeenQos:
 
 
 @dataclass(frozen=True)
-class SeenPartition:
-    """A partition or queue of the scheduler."""
+class SeenPartition(JobLimits):
+    """A partition or queue of the scheduler, with the limits of its jobs."""
 
     name: str
     asked_as: str | None = None
     """What jobs have to ask for in place of the name: the queue that passes them on to this one."""
     default: bool = False
     nodes: int | None = None
-    min_nodes: int | None = None
-    max_nodes: int | None = None
-    max_cpus: int | None = None
+    usable_cpus: int | None = None
     """CPUs of a node that the jobs of the partition may use, where that is not all."""
-    max_job_cpus: int | None = None
-    """CPUs that a job may have on all of its nodes together."""
-    min_job_cpus: int | None = None
-    """CPUs that it has at least."""
-    min_gpus: int | None = None
-    max_gpus: int | None = None
-    """The same for the GPUs of a job."""
-    min_memory_gb: float | None = None
-    max_memory_gb: float | None = None
-    """The same for its memory."""
-    cpus_per_node: int | None = None
-    gpus_per_node: int | None = None
-    memory_per_node_gb: float | None = None
-    """What a job may have of each of its nodes."""
-    max_wall_time_s: int | None = None
     default_wall_time_s: int | None = None
     memory_gb: float | None = None
     """Most memory of a node that a job may use."""
@@ -332,8 +304,12 @@ def plain(text: str, longest: int = 200) -> str:
     return " ".join("".join(blank).split())[:longest]
 
 
+def narrowest(*of: JobLimits) -> dict[str, Any]:
+    """The limits of a job for which all of these hold, by name."""
+    names = [one.name for one in fields(JobLimits)]
+    return {name: (most if name.startswith("min_") else least)(*(getattr(one, name) for one in of)) for name in names}
+
+
 def within(one: SeenQos, seen: SeenPartition) -> SeenQos:
     """What a quality of service allows a job in the partition."""
-    limits: dict[str, Any] = {name: least(getattr(one, name), getattr(seen, there)) for name, there in LARGEST.items()}
-    limits |= {name: most(getattr(one, name), getattr(seen, there)) for name, there in SMALLEST.items()}
-    return SeenQos(one.name, **limits)
+    return SeenQos(one.name, **narrowest(one, seen))

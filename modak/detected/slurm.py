@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from modak.detected.seen import (
-    LARGEST,
     LONGEST_VALUE,
-    SMALLEST,
     Cluster,
     CommandOutput,
     GpuCount,
@@ -21,6 +19,7 @@ from modak.detected.seen import (
     count,
     exact_gigabytes,
     least,
+    narrowest,
     seconds,
     whole,
     whole_list,
@@ -138,17 +137,17 @@ def _quality(name: str, wall: str, *more: str) -> SeenQos:
     job, smallest, *shared, on_node = limits.values()
     largest = (job, *shared)
 
-    def narrowest(what: str) -> int | None:
+    def of_all(what: str) -> int | None:
         return least(*(count(one.get(what)) for one in largest))
 
     return SeenQos(
         name[:LONGEST_VALUE],
         min_nodes=count(smallest.get("node")),
-        max_nodes=narrowest("node"),
+        max_nodes=of_all("node"),
         min_cpus=count(smallest.get("cpu")),
-        max_cpus=narrowest("cpu"),
+        max_cpus=of_all("cpu"),
         min_gpus=count(smallest.get("gres/gpu")),
-        max_gpus=narrowest("gres/gpu"),
+        max_gpus=of_all("gres/gpu"),
         min_memory_gb=amount_gb(smallest.get("mem")),
         max_memory_gb=least(*(amount_gb(one.get("mem")) for one in largest)),
         cpus_per_node=count(on_node.get("cpu")),
@@ -201,9 +200,8 @@ def _instead(one: SeenQos, own: SeenQos | None) -> tuple[str, ...]:
 
 
 def _narrowed(seen: SeenPartition, by: SeenQos) -> SeenPartition:
-    one = within(by, seen)
-    limits: dict[str, Any] = {there: getattr(one, name) for name, there in (*LARGEST.items(), *SMALLEST.items())}
-    return replace(seen, max_cpus=least(seen.max_cpus, by.max_cpus), **limits)
+    """The partition with the limits of a quality of service, too: its jobs have no more CPUs of a node than they may have in all."""
+    return replace(seen, usable_cpus=least(seen.usable_cpus, by.max_cpus), **narrowest(by, seen))
 
 
 def nodes(text: str) -> tuple[SeenNode, ...]:
@@ -284,7 +282,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         nodes=whole(fields.get("TotalNodes")),
         min_nodes=count(fields.get("MinNodes")),
         max_nodes=count(fields.get("MaxNodes")),
-        max_cpus=count(fields.get("MaxCPUsPerNode")),
+        usable_cpus=count(fields.get("MaxCPUsPerNode")),
         max_wall_time_s=seconds(fields.get("MaxTime")),
         default_wall_time_s=seconds(fields.get("DefaultTime")),
         memory_gb=exact_gigabytes(count(memory.get("MaxMemPerNode"))),

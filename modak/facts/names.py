@@ -12,9 +12,15 @@ from typing import Final
 from modak.text.grammar import IMAGE_ENDINGS, IMAGE_SCHEMES
 
 _NUMBER: Final = re.compile(
-    r"[+-]?(?:(?:(?:0|[1-9][0-9]*)(?:\.0*|\.[0-9]*[1-9])?|\.[0-9]*[1-9])|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?[eE][+-]?[0-9]{1,3})"
+    r"""
+    [+-]? (?:
+        (?: 0 | [1-9][0-9]* ) (?: \.0* | \.[0-9]*[1-9] )?          # 10, 10.0, 1.25; neither 007, a label, nor 1.10, perhaps a version
+        | \. [0-9]*[1-9]                                           # .25
+        | (?: 0 | [1-9][0-9]* ) (?: \.[0-9]* )? [eE][+-]?[0-9]{1,3}  # 1e3, 1.10e3
+    )
+    """,
+    re.VERBOSE,
 )
-"""Not ``007``, a label, and not ``1.10``, which may be a version that is not ``1.1``."""
 _JOINTS: Final = str.maketrans("_ /@", "----")
 _WORDS: Final = ("true", "false", "none")
 _GRID: Final = re.compile(r"[0-9]+(?:\s?[xX×*]\s?[0-9]+)+")

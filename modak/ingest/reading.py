@@ -160,14 +160,9 @@ def _recognised(source: Source, formats: Sequence[Format]) -> Format | None:
 
 
 def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = True) -> str:
-    if b"[Content_Types].xml" in head[:100] or b"opendocument.spreadsheet" in head[:100]:
-        return "a spreadsheet in its program's own format; save it there as CSV in UTF-8, with commas between cells and points in numbers"
-    if head.startswith(OLE):
-        return "a spreadsheet or document in its program's old format (.xls); save it there as CSV in UTF-8, with commas between cells"
-    if head.startswith(BINARY):
-        return "a table in a binary format; write it as CSV (pandas: to_csv(index=False))"
-    if head[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or head[:3] == b"BZh" or head[:6] == b"\xfd7zXZ\x00":
-        return "a compressed file of a kind that is not read (gzip is); unpack it first"
+    """What a file looks like that no format recognises, and what to do about it."""
+    if why := _no_text(head):
+        return why
     if not head.strip():
         return "the file is empty"
     if b"\\begin{tab" in head or b"\\begin{longtab" in head:
@@ -189,6 +184,19 @@ def _not_recognised(formats: Sequence[Format], head: bytes, *, loading: bool = T
     )
     hint = f"; {own}" if loading else ""
     return f"of no known format (known: {', '.join(sorted(each.name for each in formats))}){hint}"
+
+
+def _no_text(head: bytes) -> str | None:
+    """What a file is that begins as one of another program; ``None``: it may be text."""
+    if b"[Content_Types].xml" in head[:100] or b"opendocument.spreadsheet" in head[:100]:
+        return "a spreadsheet in its program's own format; save it there as CSV in UTF-8, with commas between cells and points in numbers"
+    if head.startswith(OLE):
+        return "a spreadsheet or document in its program's old format (.xls); save it there as CSV in UTF-8, with commas between cells"
+    if head.startswith(BINARY):
+        return "a table in a binary format; write it as CSV (pandas: to_csv(index=False))"
+    if head[:4] in (b"PK\x03\x04", b"\x28\xb5\x2f\xfd") or head[:3] == b"BZh" or head[:6] == b"\xfd7zXZ\x00":
+        return "a compressed file of a kind that is not read (gzip is); unpack it first"
+    return None
 
 
 def _separator(head: str) -> str | None:
@@ -313,7 +321,7 @@ def _no_measurement(options: Options) -> Iterator[str]:
 
 def _left_out(raw: Raw, options: Options) -> Iterator[str]:
     """A note on the columns that ``*`` leaves out."""
-    if EVERY in options.rename and EVERY not in raw.columns:
+    if _leaves_out(raw, options):
         named = {folded(old) for old in options.rename}
         dropped = [quoted(name) for name in raw.columns if folded(name) not in named and not is_known(canonical(name))]
         yield f"left out: {listed(dropped, MOST_FAULTS)}" if dropped else "--map '*=' leaves nothing out: every column is known"
@@ -350,29 +358,40 @@ def _prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
 
 
 def _renamed(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
-    renamed: dict[str, str] = {}
-    every = EVERY in options.rename and EVERY not in raw.columns
-    if every and options.rename[EVERY]:
-        raise DataError("leaves out the columns that are not known, and gives them no name", field=f"--map {EVERY}={options.rename[EVERY]}")
-    for old, new in options.rename.items():
-        if every and old == EVERY:
-            continue
-        found = [each for each in raw.columns if each == old] or [each for each in raw.columns if folded(each) == folded(old)]
-        if not found:
-            raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={new}")
-        if twice := renamed.keys() & {*found}:
-            raise DataError(f"column {quoted(min(twice))} is renamed already by another --map", field=f"--map {old}={new}")
-        renamed.update(dict.fromkeys(found, new))
+    """The columns by the names that they are loaded as, without those that are left out."""
+    renamed = _new_names(raw, options)
+    only_known = _leaves_out(raw, options)
     columns: dict[str, Cells] = {}
     for old, cells in raw.columns.items():
         new = renamed[old] if old in renamed else canonical(old)
-        if every and old not in renamed and not is_known(new):
+        if only_known and old not in renamed and not is_known(new):
             continue
         if new in columns:
             raise DataError(f"two columns are called {new!r}", field=f"{name}:1")
         if new:
             columns[new] = cells
     return columns
+
+
+def _leaves_out(raw: Raw, options: Options) -> bool:
+    """Whether ``*`` is asked for, and is no column's own name."""
+    return EVERY in options.rename and EVERY not in raw.columns
+
+
+def _new_names(raw: Raw, options: Options) -> dict[str, str]:
+    """What the options call the columns that they name, by the names in the file."""
+    rename = dict(options.rename)
+    if _leaves_out(raw, options) and (given := rename.pop(EVERY)):
+        raise DataError("leaves out the columns that are not known, and gives them no name", field=f"--map {EVERY}={given}")
+    found: dict[str, str] = {}
+    for old, new in rename.items():
+        meant = [each for each in raw.columns if each == old] or [each for each in raw.columns if folded(each) == folded(old)]
+        if not meant:
+            raise DataError(unknown("column", old, raw.columns), field=f"--map {old}={new}")
+        if twice := found.keys() & {*meant}:
+            raise DataError(f"column {quoted(min(twice))} is renamed already by another --map", field=f"--map {old}={new}")
+        found.update(dict.fromkeys(meant, new))
+    return found
 
 
 def _filled(cells: Cells, text: str) -> Cells:

@@ -115,14 +115,7 @@ def of_size(usual: Configured, target: Target, shape: Shape, nodes: int) -> Conf
 
 
 def planned_job(
-    request: Request,
-    target: Target,
-    nodes: int,
-    software: Software,
-    usual: Configured,
-    *,
-    wall_time_s: int | None = None,
-    plan_id: str = "",
+    request: Request, target: Target, nodes: int, software: Software, usual: Configured, *, wall_time_s: int | None, plan_id: str
 ) -> PlannedJob:
     """The job of a request, of which all is ``usual`` but for its command, its data and its attributes."""
     command, missing = command_of(request, usual.launcher, target.scheduler)

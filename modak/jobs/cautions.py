@@ -40,8 +40,18 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
 _INSTALLERS: Final = OPENERS | {"pip", "pip3", "virtualenv"}
 _CORES_OF_NUMACTL: Final = re.compile("-[NC]|--(?:cpunode|physcpu|cpu)bind")
 """Options of numactl that bind to cores; others are about memory alone."""
-_TAKES_DIGITS: Final = re.compile(r"((?:(?<!\\)\.|\[\^(?![^]]*(?:0-9|:digit:))[^]]+\])[*+]\??)\(\[")
-"""What matches any digits too, as many as there are, right before the group of a pattern."""
+_TAKES_DIGITS: Final = re.compile(
+    r"""
+    (
+        (?: (?<!\\)\.                                       # any sign: a point, if it is not escaped,
+            | \[\^ (?! [^]]* (?:0-9|:digit:) ) [^]]+ \]     # or a set of those that it excludes, if digits are none of them;
+        ) [*+]\??                                           # as many as there are
+    )
+    \(\[                                                    # right before a group that begins with a set
+    """,
+    re.VERBOSE,
+)
+"""What takes the digits of the number, too, before the group that is to have them."""
 _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
 _CONTAINERS: Final = frozenset({"docker", "podman", "nerdctl"})
 """Programs that start containers, and are not on the nodes of a cluster."""

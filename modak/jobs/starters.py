@@ -55,15 +55,10 @@ def _started_once(
     warning; under other launchers only a warning. In a job of one process it stays, too, but a scheduler that reserves the cores of one
     rank starts no more of them."""
     program = starter(command)
-    if program is not None and launcher == "none" and program in OTHERS and scheduler != "shell":
-        text = f"the job has one rank, and {program} may find no room for more: give application.mpi_ranks, and the program without it"
-        return command, (), (Notice(field="application.executable", message=text),)
-    if program in FLAGS and launcher == "none" and request.optimisation.framework in (None, "pytorch"):
-        how = "begin the command with it, and the script starts its ranks itself" if request.optimisation.framework else _NAME_PYTORCH
-        text = f"{program} is planned as one process: {how}"
-        return command, (), (Notice(field="application.executable", message=text),)
-    if program is None or launcher == "none":
+    if program is None:
         return command, (), ()
+    if launcher == "none":
+        return command, (), _of_one_process(program, request, scheduler)
     found = without_starter(command, program) if launcher == "torchrun" and torch_starter(command) else None
     bare, out = found or (command, ())
     precision = options_of(out).get("--mixed-precision", "") if program == "accelerate" else ""
@@ -80,6 +75,19 @@ def _started_once(
         )
         done += f", {lost} with it: make them in the program"
     return bare, kept, (Notice(field="application.executable", message=f"{how}: {done}"),)
+
+
+def _of_one_process(program: str, request: Request, scheduler: str) -> tuple[Notice, ...]:
+    """A warning if a launcher in the command of a job of one process may not start as many ranks as it is to start."""
+    framework = request.optimisation.framework
+    if program in OTHERS and scheduler != "shell":
+        text = f"the job has one rank, and {program} may find no room for more: give application.mpi_ranks, and the program without it"
+    elif program in FLAGS and framework in (None, "pytorch"):
+        how = "begin the command with it, and the script starts its ranks itself" if framework else _NAME_PYTORCH
+        text = f"{program} is planned as one process: {how}"
+    else:
+        return ()
+    return (Notice(field="application.executable", message=text),)
 
 
 def starter(command: tuple[Word, ...]) -> str | None:

@@ -13,7 +13,7 @@ from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Partition
 from modak.schedulers.header import LEFT_TO_REQUEST
-from modak.text.amounts import as_given, counted
+from modak.text.amounts import as_given, counted, counted_range
 from modak.text.units import clock
 
 WALL_TIME_STEP_S: Final = 300
@@ -37,32 +37,47 @@ def wall_time_of(request: Request, decision: Decision) -> tuple[int | None, tupl
 
 
 def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
-    partition, objective = decision.target.partition, request.optimisation.objective
-    asked = request.job_options.wall_time_limit
     part = only_one(request.optimisation.workload, decision.evidence.per(decision.best))
-    if asked and (limit := binding_limit(request, decision.target, decision.nodes)):
-        if not (is_continued(request) or (part is None and _is_over_by(limit, decision, objective.confidence))):
+    upper = decision.evidence.upper(decision.best)
+    if asked := request.job_options.wall_time_limit:
+        return _requested(request, decision, asked, upper, of_whole_run=part is None)
+    if part:
+        return _without_bound(decision, f"the prediction is for one {part}, and the request does not say how many the run has")
+    if upper is None:
+        return _without_bound(decision, "there is no prediction")
+    return _predicted(request, decision, upper)
+
+
+def _requested(request: Request, decision: Decision, asked: int, upper: float | None, *, of_whole_run: bool) -> tuple[int, str]:
+    """What the request asks for, or as much of it as a job there can have; ``of_whole_run``: the prediction is not of one epoch or step."""
+    if limit := binding_limit(request, decision.target, decision.nodes):
+        over_before = of_whole_run and _is_over_by(limit, decision, request.optimisation.objective.confidence)
+        if not (over_before or is_continued(request)):
             raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
         return limit, f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested"
-    upper, unknown = decision.evidence.upper(decision.best), "there is no prediction"
-    if asked:
-        ends = 0 if upper is None else math.ceil(upper + _start_up_s(decision))
-        later = f"; {_UPPER} plus the job's start is {clock(ends)}" if ends > asked else ""
-        return asked, f"wall time: {clock(asked)}, as requested{later}"
-    if part:
-        upper, unknown = None, f"the prediction is for one {part}, and the request does not say how many the run has"
-    if upper is None:
-        default, most = partition.default_wall_time_s if partition else None, decision.target.max_wall_time_s(decision.nodes)
-        if default and (most is None or default <= most):
-            return default, f"wall time: {clock(default)}, the partition's default, because {unknown}"
-        if default and most:
-            return most, f"wall time: {clock(most)}, all that such a job may have, because {unknown}"
-        if most and _has_to_be_given(decision):
-            return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and {unknown}"
-        return None, f"wall time: left to the scheduler, because {unknown}"
-    bound, sure = _UPPER, objective.confidence
-    if objective.deadline and (longest := decision.scored.bound_of(decision.best, sure)) > upper:
-        upper, bound = longest, f"{bound} at confidence {as_given(sure)}"
+    ends = 0 if upper is None else math.ceil(upper + _start_up_s(decision))
+    later = f"; {_UPPER} plus the job's start is {clock(ends)}" if ends > asked else ""
+    return asked, f"wall time: {clock(asked)}, as requested{later}"
+
+
+def _without_bound(decision: Decision, unknown: str) -> tuple[int | None, str]:
+    """The partition's default, or what else the site wants, where no prediction says how long the run takes; ``unknown``: why not."""
+    partition, most = decision.target.partition, decision.target.max_wall_time_s(decision.nodes)
+    default = partition.default_wall_time_s if partition else None
+    if default and (most is None or default <= most):
+        return default, f"wall time: {clock(default)}, the partition's default, because {unknown}"
+    if default and most:
+        return most, f"wall time: {clock(most)}, all that such a job may have, because {unknown}"
+    if most and _has_to_be_given(decision):
+        return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and {unknown}"
+    return None, f"wall time: left to the scheduler, because {unknown}"
+
+
+def _predicted(request: Request, decision: Decision, upper: float) -> tuple[int, str]:
+    """The end of the prediction's interval, or of a wider one for a deadline, and the job's start, within the limit."""
+    bound, objective = _UPPER, request.optimisation.objective
+    if objective.deadline and (longest := decision.scored.bound_of(decision.best, objective.confidence)) > upper:
+        upper, bound = longest, f"{bound} at confidence {as_given(objective.confidence)}"
     wanted = math.ceil((upper + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.max_wall_time_s(decision.nodes)
     if limit and wanted > limit:
@@ -103,8 +118,7 @@ def _limits(partitions: Iterable[Partition]) -> Iterator[tuple[str, float]]:
     for partition in partitions:
         for queue in partition.queues:
             qos = f"qos {queue.qos}, " if queue.qos else ""
-            fewest = f"{queue.min_nodes} to " if queue.min_nodes < queue.max_nodes else ""
-            yield f"{queue.name} ({qos}{fewest}{counted(queue.max_nodes, 'node')})", partition.longest_in(queue)
+            yield f"{queue.name} ({qos}{counted_range(queue.min_nodes, queue.max_nodes, 'node')})", partition.longest_in(queue)
         if not partition.queues:
             yield partition.queue or partition.name, partition.max_wall_time_s or math.inf
 
@@ -133,7 +147,7 @@ def _wrong_queue(request: Request, decision: Decision) -> tuple[Notice, ...]:
         if queue.min_nodes <= nodes <= queue.max_nodes
     )
     instead = f"; {' and '.join(others)} would take it" if others else ""
-    sizes = f"{f'{named.min_nodes} to ' if named.min_nodes < named.max_nodes else ''}{counted(named.max_nodes, 'node')}"
+    sizes = counted_range(named.min_nodes, named.max_nodes, "node")
     called = f"{named.name} (qos {named.qos})" if named.qos else named.name
     text = f"queue {called} of {target.title} takes jobs of {sizes}, but this one has {nodes}: the scheduler will reject it{instead}"
     options = request.job_options

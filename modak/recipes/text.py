@@ -67,13 +67,26 @@ def unpinned(text: str) -> Iterator[str]:
     >>> list(unpinned("FROM debian:12\\n"))
     ['the base image debian:12 has no digest, its owner may replace it']
     """
+    yield from _of_the_base(text)
+    if "apt-get install" in text:
+        yield "packages of the Linux distribution are those of the day, signed by it"
+    yield from _of_downloads(text)
+    for line in re.findall(r"pip3 install ([^\n]*)", text):
+        if "--require-hashes" not in line and (wheels := _unheld(line, text)):
+            yield f"wheels without checksums here: {' '.join(wheels)}"
+
+
+def _of_the_base(text: str) -> Iterator[str]:
+    """What may change of the image that a recipe starts from."""
     image = re.search(r"^(?:From: |FROM )(\S+)$", text, re.MULTILINE)
     if image and image[1] in DIGESTS:
         yield f"the base image {image[1]} is named by its tag, since Charliecloud reads no digests; {DIGESTS[image[1]]} is meant"
     elif image and "@sha256:" not in image[1] and not image[1].endswith(".sif"):
         yield f"the base image {image[1]} has no digest, its owner may replace it"
-    if "apt-get install" in text:
-        yield "packages of the Linux distribution are those of the day, signed by it"
+
+
+def _of_downloads(text: str) -> Iterator[str]:
+    """Files and repositories that no checksum or commit holds."""
     for address in re.findall(r"(?:wget|curl) [^\n]*?(https?://\S+)", text):
         file = address.rsplit("/", 1)[-1]
         if "sha256sum" not in re.split(r"(?:wget|curl) ", text.split(address, 1)[1], maxsplit=1)[0]:
@@ -82,9 +95,6 @@ def unpinned(text: str) -> Iterator[str]:
         if "rev-parse" not in text.split(address, 1)[1][:200]:
             tag = re.search(r"--branch (\S+)", options)
             yield f"{address} at {tag[1] if tag else 'its main branch'} has no commit here"
-    for line in re.findall(r"pip3 install ([^\n]*)", text):
-        if "--require-hashes" not in line and (wheels := _unheld(line, text)):
-            yield f"wheels without checksums here: {' '.join(wheels)}"
 
 
 def _unheld(line: str, text: str) -> list[str]:

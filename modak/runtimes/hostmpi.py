@@ -11,6 +11,7 @@ from typing import Final
 
 from modak.facts import HostMpi
 from modak.jobs.spec import JobSpec
+from modak.runtimes.image import Place
 from modak.script.bash import Expansion, Line, assign, need, require, run, variable, word
 from modak.text.words import Variable, Word
 
@@ -18,8 +19,6 @@ MISSING: Final = 73
 """Exit status if the host's MPI, or its mount point in the image, is missing."""
 
 _NOTHING: Final[Mapping[str, str]] = {}
-
-Place = tuple[str | Variable, ...]
 
 
 def setup(job: JobSpec, more: str = "") -> tuple[Line, ...]:

@@ -1,6 +1,6 @@
 """The script of a job: header, environment, checks, rules, command.
 
-The order of the parts is decided here, and for those that are the same in all runs of a configuration in
+The order of the parts is decided in :func:`_body`, and for those that are the same in all runs of a configuration in
 :mod:`modak.script.surroundings`. docs/scripts.md describes each part. :mod:`modak.script.gate` checks the finished text.
 """
 
@@ -47,8 +47,23 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
     values, job = job.values, _with_needed_values(job)
     around = surroundings(job, scheduler_name)
     job = replace(job, slurm_step=True) if around.slurm_step else job
+    body = _body(job, scheduler, launcher, around)
+    warnings = (
+        *around.warnings,
+        *dropped,
+        *_not_passed(job),
+        *one_target(job, scheduler),
+        *lost,
+        *_without_value(job, around.variables),
+        *_never_set(job, body, values),
+    )
+    return finish(changed(job, resources=launcher.asks(job.resources)), scheduler, body, warnings, around.fetching)
+
+
+def _body(job: JobSpec, scheduler: Scheduler, launcher: Launcher, around: Surroundings) -> tuple[Line, ...]:
+    """The lines below the header, in their order."""
     starter = _started_by(job, launcher.inside(job, scheduler))
-    body = (
+    return (
         *preamble(scheduler.submit_dir),
         *ending(job, scheduler, timed(job, scheduler)),
         *timer(job, scheduler),
@@ -66,21 +81,6 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
         *_command("after the run, on the first node", job.post, "application.post-execution"),
         *rules(job, "after"),
         *ended(job, timed(job, scheduler)),
-    )
-    return finish(
-        changed(job, resources=launcher.asks(job.resources)),
-        scheduler,
-        body,
-        (
-            *around.warnings,
-            *dropped,
-            *_not_passed(job),
-            *one_target(job, scheduler),
-            *lost,
-            *_without_value(job, around.variables),
-            *_never_set(job, body, values),
-        ),
-        around.fetching,
     )
 
 

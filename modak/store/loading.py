@@ -96,6 +96,11 @@ def load(
     if reviewed.lifted:
         lifted = counted(len(reviewed.lifted), "result")
         state.notes.append(f"no longer suspicious beside the new results, and used by the models: {lifted}")
+    return _report(connection, state, touched)
+
+
+def _report(connection: Connection, state: _LoadState, touched: Mapping[int, SeriesKey]) -> LoadReport:
+    """What has changed, with notes on it; ``touched``: the series that did."""
     return LoadReport(
         version=state.version,
         rows=state.rows,

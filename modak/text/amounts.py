@@ -54,6 +54,15 @@ def counted(number: float, thing: str) -> str:
     return f"{shown} {thing}" if shown == "1" else f"{shown} {thing}s"
 
 
+def counted_range(least: int, most: int, thing: str) -> str:
+    """How many things there may be.
+
+    >>> counted_range(1, 8, "node"), counted_range(1, 1, "node")
+    ('1 to 8 nodes', '1 node')
+    """
+    return f"{least} to {counted(most, thing)}" if least < most else counted(most, thing)
+
+
 def percent(part: float) -> str:
     """A fraction as a percentage, not rounded: figures of a request keep their digits.
 

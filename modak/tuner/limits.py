@@ -53,7 +53,7 @@ class SearchLimits:
     def waits(self, active: Sequence[Trial]) -> bool:
         """Whether the budget holds another trial only when those that run have ended: they rarely need all of their time."""
         ended = [trial for trial in self.study.trials() if trial.state != "running"] if active else []
-        return bool(active) and self.options.budget_node_hours is not None and self._left(active) * 3600 < self._price(ended)
+        return bool(active) and self.options.budget_node_hours is not None and self._left(active) < self._price(ended)
 
     def enough(self, active: Sequence[Trial]) -> str | None:
         """Why no further trial is started; ``None``: one is."""
@@ -67,7 +67,7 @@ class SearchLimits:
         if len({trial.point for trial in (*trials, *active)}) >= self.space.size:
             return "every setting was tried"
         budget = self.options.budget_node_hours
-        if budget is not None and self._left(active) * 3600 < self._price(trials):
+        if budget is not None and self._left(active) < self._price(trials):
             if not started and not active:
                 raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
             used, kept = self.study.node_hours(), self._kept() / 3600
@@ -103,9 +103,9 @@ class SearchLimits:
         return max(counts, default=self.base.job_options.node_count or 1)
 
     def _left(self, active: Sequence[Trial]) -> float:
-        """Node-hours left for further trials, after those that run and the comparison of best and default."""
-        running = sum(one.run.nodes * (one.run.limit_s or 0.0) for one in active) / 3600
-        return (self.options.budget_node_hours or 0.0) - self.study.node_hours() - running - self._kept() / 3600
+        """Node-seconds left for further trials, after those that run and the comparison of best and default."""
+        running = sum(one.run.nodes * (one.run.limit_s or 0.0) for one in active)
+        return 3600 * ((self.options.budget_node_hours or 0.0) - self.study.node_hours()) - running - self._kept()
 
     def _kept(self) -> float:
         """Node-seconds for the runs of the comparison that have not begun: by what the two settings took so far, or else a minute each."""
@@ -134,7 +134,7 @@ class SearchLimits:
         if self.options.budget_node_hours is None:
             return patience
         running = [trial for trial in self.study.trials() if trial.state == "running"]
-        rest = max(LEAST_LIMIT_S, self._left(running) * 3600 / nodes)
+        rest = max(LEAST_LIMIT_S, self._left(running) / nodes)
         return rest if patience is None else min(patience, rest)
 
     def promise(self, *, with_failures: bool) -> Promise | None:

@@ -757,8 +757,8 @@ def test_grid_engine_has_queues_and_hosts() -> None:
     cluster = gridengine.cluster(answers({"qhost": "qhost-gridengine.txt"}, qconf=said))
     assert cluster
     debug, main = cluster.partitions
-    assert (main.name, main.max_cpus, main.max_wall_time_s, main.conditions) == ("main", 48, 172800, ("pe_list mpi smp",))
-    assert (debug.name, debug.max_cpus, debug.max_wall_time_s, debug.conditions) == ("debug", 4, None, ())
+    assert (main.name, main.usable_cpus, main.max_wall_time_s, main.conditions) == ("main", 48, 172800, ("pe_list mpi smp",))
+    assert (debug.name, debug.usable_cpus, debug.max_wall_time_s, debug.conditions) == ("debug", 4, None, ())
     assert (main.lists, debug.lists, main.restricted) == ((("allowed_accounts", ("chem", "ai")),), (), True)
     assert [(node.name, node.partitions, node.cpus) for node in cluster.nodes] == [("c1", ("main", "debug"), 48), ("c2", ("main",), 48)]
     first = cluster.nodes[0]
@@ -772,7 +772,7 @@ def test_grid_engine_before_version_8_tells_no_sockets_and_cores() -> None:
     assert found
     (node,), (main,) = found.nodes, found.partitions
     assert (node.name, node.cpus, node.sockets, node.cores, node.threads_per_core, node.memory_gb) == ("c1", 16, None, None, None, 67.5)
-    assert (main.max_cpus, main.max_wall_time_s) == (16, 3600)
+    assert (main.usable_cpus, main.max_wall_time_s) == (16, 3600)
 
 
 @pytest.mark.parametrize(("shown", "lists"), [("qname main\nprojects NONE\n", True), ("", False)])

@@ -9,9 +9,9 @@ import pytest
 
 from modak import plugins
 from modak.dsl import Signal
-from modak.jobs.spec import Attributes, JobSpec, Resources
+from modak.jobs.spec import JobSpec, Resources
+from tests.schedulers.headers import BARE, sized, wrote
 
-BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
 DIALECTS = ("pbspro", "lsf", "flux", "gridengine")
 PLAIN = {
     "pbspro": ["-S /bin/bash", "-N solver", "-l select=1:ncpus=1:mpiprocs=1:ompthreads=1", "-l place=scatter"],
@@ -161,11 +161,10 @@ SIZES: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
 ]
 
 
-def written(dialect: str, job: JobSpec) -> tuple[list[str], list[str]]:
+def written(dialect: str, job: JobSpec = BARE, **attributes: Any) -> tuple[list[str], list[str]]:
     """Header lines that a bare job does not have, and the fields of warnings."""
-    header = plugins.find("schedulers", dialect).directives(job)
-    lines = [" ".join(option) for option in header.options]
-    return [line for line in lines if line not in PLAIN[dialect]], [warning.field for warning in header.warnings]
+    lines, fields = wrote(dialect, job, **attributes)
+    return [line for line in lines if line not in PLAIN[dialect]], fields
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -179,7 +178,7 @@ def test_a_bare_job_has_a_short_header(dialect: str) -> None:
 @pytest.mark.parametrize(("said", "expected"), MATRIX, ids=lambda value: "-".join(map(str, value)) if isinstance(value, dict) else "")
 def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, Any], expected: dict[str, list[str] | None]) -> None:
     """In the scheduler's own words."""
-    lines, warned = written(dialect, replace(BARE, attributes=replace(BARE.attributes, **said)))
+    lines, warned = written(dialect, **said)
     options = expected[dialect]
     if options is None:
         assert [line for line in lines if "walltime" not in line] == []
@@ -192,7 +191,7 @@ def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, Any], 
 @pytest.mark.parametrize(("size", "expected"), SIZES, ids=["layout", "memory per node", "memory per core", "ranks", "NUMA mode"])
 def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], expected: dict[str, list[str] | None]) -> None:
     """In the scheduler's own words."""
-    lines, warned = written(dialect, replace(BARE, resources=replace(BARE.resources, **size)))
+    lines, warned = written(dialect, sized(**size))
     options = expected[dialect]
     if options is None:
         assert warned
@@ -204,8 +203,8 @@ def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], e
 @pytest.mark.parametrize("events", [(), ("none",)])
 def test_an_address_without_an_event_is_told_where_no_mail_comes(dialect: str, told: bool, events: tuple[str, ...]) -> None:
     """PBS Pro sends mail if a job is aborted, unless it is told otherwise; the others send none."""
-    _, warned = written(dialect, replace(BARE, attributes=replace(BARE.attributes, email="a@b.de", notify=events)))
-    assert ("job_options.email_address" in warned) == told
+    _, warned = written(dialect, email="a@b.de", notify=events)
+    assert ("email_address" in warned) == told
 
 
 @pytest.mark.parametrize(("policy", "asked"), [("NONE", True), ("ALL", False)])
@@ -217,7 +216,7 @@ def test_the_sites_policy_on_the_environment_is_kept_with_a_warning(dialect: str
     site = TESTBED.model_copy(update={"export_policy": policy})
     bare, _ = written(dialect, replace(BARE, system=site))
     job = replace(BARE, system=site, attributes=replace(BARE.attributes, copy_environment=asked))
-    assert written(dialect, job) == (bare, ["job_options.copy_environment"])
+    assert written(dialect, job) == (bare, ["copy_environment"])
     free = replace(job, system=site.model_copy(update={"export_policy": "site"}))
     assert written(dialect, free)[1] == []
 
@@ -225,17 +224,17 @@ def test_the_sites_policy_on_the_environment_is_kept_with_a_warning(dialect: str
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_an_error_file_is_left_out_where_the_streams_are_joined(dialect: str) -> None:
     """There would be nothing in it."""
-    joined, _ = written(dialect, replace(BARE, attributes=replace(BARE.attributes, join=True)))
-    both = written(dialect, replace(BARE, attributes=replace(BARE.attributes, join=True, error="logs/x.err")))
-    assert both == (joined, ["job_options.standard_error_file"])
+    joined, _ = written(dialect, join=True)
+    both = written(dialect, join=True, error="logs/x.err")
+    assert both == (joined, ["standard_error_file"])
 
 
-@pytest.mark.parametrize(("partition", "warned"), [("fat", ["job_options.partition"]), ("long", [])])
+@pytest.mark.parametrize(("partition", "warned"), [("fat", ["partition"]), ("long", [])])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_of_a_queue_and_a_partition_the_queue_is_taken(dialect: str, partition: str, warned: list[str]) -> None:
     """None of them has both, which is told if they differ."""
-    queue, _ = written(dialect, replace(BARE, attributes=replace(BARE.attributes, queue="long")))
-    both = written(dialect, replace(BARE, attributes=replace(BARE.attributes, queue="long", partition=partition)))
+    queue, _ = written(dialect, queue="long")
+    both = written(dialect, queue="long", partition=partition)
     assert both == (queue, warned)
 
 
@@ -243,7 +242,7 @@ def test_pbs_pro_gets_the_nodes_that_are_named() -> None:
     """Also if there are fewer of them than the job has, which is told."""
     job = replace(BARE, resources=Resources(nodes=3), attributes=replace(BARE.attributes, node_list="n[1-2]"))
     chunk = "1:ncpus=1:mpiprocs=1:ompthreads=1"
-    assert written("pbspro", job) == ([f"-l select={chunk}:host=n1+{chunk}:host=n2"], ["job_options.request_specific_nodes"])
+    assert written("pbspro", job) == ([f"-l select={chunk}:host=n1+{chunk}:host=n2"], ["request_specific_nodes"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -252,7 +251,7 @@ def test_a_timer_of_the_script_sends_the_signal(dialect: str) -> None:
     limited = replace(BARE.attributes, wall_time_s=7200)
     plain, _ = written(dialect, replace(BARE, attributes=limited))
     lines, warned = written(dialect, replace(BARE, attributes=replace(limited, signal=Signal(name="USR1", seconds=120))))
-    assert (lines, warned) == (plain, ["job_options.signal"])
+    assert (lines, warned) == (plain, ["signal"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -265,20 +264,20 @@ def test_the_timer_of_a_signal_needs_a_limit_of_time(dialect: str) -> None:
 
 def test_jobs_of_a_pbs_array_may_start_again() -> None:
     """PBS Pro refuses any other array."""
-    lines, warned = written("pbspro", replace(BARE, attributes=replace(BARE.attributes, array="1-8", requeue=False)))
-    assert (lines, warned) == (["-J 1-8", "-r y"], ["job_options.requeue"])
+    lines, warned = written("pbspro", array="1-8", requeue=False)
+    assert (lines, warned) == (["-J 1-8", "-r y"], ["requeue"])
 
 
 def test_grid_engine_waits_for_jobs_that_should_succeed() -> None:
     """Not knowing whether they did, it is told; without the wait the job would begin beside them."""
     said = replace(BARE.attributes, dependency="afterok:1:2,afterany:3")
-    assert written("gridengine", replace(BARE, attributes=said)) == (["-hold_jid 1,2,3"], ["job_options.job_dependency"])
+    assert written("gridengine", replace(BARE, attributes=said)) == (["-hold_jid 1,2,3"], ["job_dependency"])
 
 
 def test_grid_engine_is_not_asked_to_wait_for_a_pattern() -> None:
     """Brackets number a job of an array elsewhere; Grid Engine would take them for a pattern of names."""
     said = replace(BARE.attributes, dependency="afterany:1[2]")
-    assert written("gridengine", replace(BARE, attributes=said)) == ([], ["job_options.job_dependency"])
+    assert written("gridengine", replace(BARE, attributes=said)) == ([], ["job_dependency"])
 
 
 @pytest.mark.parametrize(("dialect", "advice"), [("pbspro", "leave it out"), ("lsf", "put %a into"), ("gridengine", "put %a into")])
@@ -302,7 +301,7 @@ def test_a_file_for_each_job_of_an_array_is_no_reason_to_warn(dialect: str) -> N
 def test_an_array_that_is_left_out_shares_no_file(dialect: str, array: str) -> None:
     """The one warning is that of the array: there is one job."""
     said = replace(BARE.attributes, array=array, output="x.out")
-    assert written(dialect, replace(BARE, attributes=said))[1] == ["job_options.job_array"]
+    assert written(dialect, replace(BARE, attributes=said))[1] == ["job_array"]
 
 
 THREADED = Resources(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, threads_per_core=2, memory_per_core=2**31, node_cores=48)
@@ -336,14 +335,12 @@ def test_no_job_asks_for_more_cores_than_a_node_has(dialect: str, asked: str) ->
     assert any(asked in " ".join(option) for option in header.options)
 
 
-@pytest.mark.parametrize(
-    ("asked", "field"), [("memory_per_node", "job_options.memory_limit"), ("memory_per_core", "job_options.minimum_memory_per_processor")]
-)
+@pytest.mark.parametrize(("asked", "field"), [("memory_per_node", "memory_limit"), ("memory_per_core", "minimum_memory_per_processor")])
 @pytest.mark.parametrize("gpus", [1, 0])
 def test_address_space_is_no_measure_of_memory_on_gpus(asked: str, field: str, gpus: int) -> None:
     """Grid Engine's h_vmem stops CUDA at its start; without GPUs there is no reason to warn."""
     memory: dict[str, Any] = {asked: 2**33}
-    job = replace(BARE, resources=replace(BARE.resources, gpus_per_node=gpus, **memory))
+    job = sized(gpus_per_node=gpus, **memory)
     assert (field in written("gridengine", job)[1]) == bool(gpus)
 
 
@@ -351,7 +348,7 @@ def test_address_space_is_no_measure_of_memory_on_gpus(asked: str, field: str, g
 def test_the_resource_that_gpus_are_by_convention_is_warned_of(gpus: int, directives: tuple[str, ...], warned: bool) -> None:
     """Unless the system file says how the site's are requested."""
     job = replace(BARE, resources=replace(BARE.resources, gpus_per_node=gpus), resource_directives=directives)
-    assert ("job_options.request_gpus" in written("gridengine", job)[1]) == warned
+    assert ("request_gpus" in written("gridengine", job)[1]) == warned
 
 
 def test_named_nodes() -> None:
@@ -361,7 +358,7 @@ def test_named_nodes() -> None:
     assert f"-l select={chunk}n1+{chunk}n2" in written("pbspro", job)[0]
     assert "--requires=hosts:n[1-2]" in written("flux", job)[0]
     assert "-l hostname=n1|n2" in written("gridengine", job)[0]
-    assert "job_options.request_specific_nodes" in written("lsf", job)[1]
+    assert "request_specific_nodes" in written("lsf", job)[1]
     blades = replace(BARE, resources=Resources(nodes=4), attributes=replace(BARE.attributes, node_list="b[1-2]n[01-02],m"))
     assert "--requires=hosts:b1n[01-02],b2n[01-02],m" in written("flux", blades)[0], "it reads one range in a name"
     assert "-l hostname=b1n01|b1n02|b2n01|b2n02|m" in written("gridengine", blades)[0]
@@ -372,14 +369,14 @@ def test_named_nodes() -> None:
 )
 def test_lsf_joins_dependencies_as_they_were_given(asked: str, said: str) -> None:
     """All of them, or any."""
-    assert f"-w {said}" in written("lsf", replace(BARE, attributes=replace(BARE.attributes, dependency=asked)))[0]
+    assert f"-w {said}" in written("lsf", dependency=asked)[0]
 
 
 def test_lsf_is_given_the_only_node_that_is_named() -> None:
     """Of one it has no choice."""
     one, two = (replace(BARE, attributes=replace(BARE.attributes, node_list=names)) for names in ("n1", "n[1-2]"))
     assert written("lsf", one) == (["-m n1"], [])
-    assert written("lsf", two) == ([], ["job_options.request_specific_nodes"])
+    assert written("lsf", two) == ([], ["request_specific_nodes"])
 
 
 @pytest.mark.parametrize("dialect", ["lsf", "flux", "gridengine"])
@@ -388,7 +385,7 @@ def test_fewer_named_nodes_than_the_job_has_are_left_out(dialect: str) -> None:
     job = replace(BARE, resources=Resources(nodes=3))
     usual, told = written(dialect, job)
     few = written(dialect, replace(job, attributes=replace(job.attributes, node_list="n1")))
-    assert (few[0], set(few[1]) - set(told)) == (usual, {"job_options.request_specific_nodes"})
+    assert (few[0], set(few[1]) - set(told)) == (usual, {"request_specific_nodes"})
 
 
 @pytest.mark.parametrize(
@@ -402,16 +399,16 @@ def test_a_constraint_and_a_numa_mode_hold_both(dialect: str, both: str) -> None
 
 def test_lsf_reserves_memory_once() -> None:
     """That of a node goes before that of a core; of one alone there is nothing to tell."""
-    node = replace(BARE, resources=replace(BARE.resources, memory_per_node=2**33))
-    core = replace(BARE, resources=replace(BARE.resources, memory_per_core=2**30))
+    node = sized(memory_per_node=2**33)
+    core = sized(memory_per_core=2**30)
     assert [written("lsf", job)[1] for job in (node, core)] == [[], []]
     both = replace(node, resources=replace(node.resources, memory_per_core=2**30))
-    assert written("lsf", both) == (["-R rusage[mem=8192MB/host]"], ["job_options.minimum_memory_per_processor"])
+    assert written("lsf", both) == (["-R rusage[mem=8192MB/host]"], ["minimum_memory_per_processor"])
 
 
 def test_flux_may_reject_more_ranks_than_cores() -> None:
     """``flux run`` gives each rank cores of its own, which is told."""
-    job = replace(BARE, resources=replace(BARE.resources, ranks_per_node=8, node_cores=4, oversubscribed=True))
+    job = sized(ranks_per_node=8, node_cores=4, oversubscribed=True)
     assert written("flux", job)[1] == ["application.threads"]
 
 

@@ -14,6 +14,7 @@ from modak.facts import Node, Partition, System
 from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers import Scheduler
 from modak.text.grammar import SiteResource
+from tests.schedulers import headers
 from tests.systems import site
 
 SITE = site(Node(processor="xeon", sockets=2, cores=48, threads_per_core=2), nodes=100)
@@ -30,9 +31,7 @@ MEMORY = {"memory_per_node": 8 * 2**30}
 
 def wrote(scheduler: str, job: JobSpec = JOB, **said: Any) -> tuple[list[str], list[str]]:
     """The header's options, and the fields that warnings name."""
-    found: Scheduler = plugins.find("schedulers", scheduler)
-    header = found.directives(replace(job, attributes=replace(job.attributes, **said)))
-    return [" ".join(option) for option in header.options], [warning.field.removeprefix("job_options.") for warning in header.warnings]
+    return headers.wrote(scheduler, job, **said)
 
 
 def wanting(*directives: str) -> JobSpec:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from modak.facts import Node, Partition
-from modak.jobs.spec import Attributes, JobSpec, Resources
+from modak.jobs.spec import JobSpec
 from modak.schedulers.slurm import Slurm, foreign
+from tests.schedulers.headers import BARE, sized, wrote
 from tests.systems import site
 
-BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
 NODE = Node(processor="xeon", sockets=2, cores=48, threads_per_core=2)
 SITE = site(NODE, nodes=100)
 COUNTS_THREADS = SITE.model_copy(update={"cpu_unit": "thread"})
@@ -20,15 +20,13 @@ COUNTS_THREADS = SITE.model_copy(update={"cpu_unit": "thread"})
 
 def header(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Options beyond those that every job has."""
-    said = replace(job, attributes=replace(job.attributes, **attributes))
     usual = {"--job-name=solver", "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1"}
-    return [" ".join(option) for option in Slurm().directives(said).options if option[0] not in usual]
+    return [option for option in wrote("slurm", job, **attributes)[0] if option not in usual]
 
 
 def warned(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Fields that a warning names."""
-    said = replace(job, attributes=replace(job.attributes, **attributes))
-    return [warning.field.removeprefix("job_options.") for warning in Slurm().directives(said).warnings]
+    return wrote("slurm", job, **attributes)[1]
 
 
 def at(*directives: str) -> JobSpec:
@@ -89,11 +87,6 @@ def test_more_named_nodes_than_the_job_has_are_left_out() -> None:
     """sbatch refuses them; fewer are part of what it gives the job."""
     assert (header(node_list="n[1-2],m"), warned(node_list="n[1-2],m")) == ([], ["request_specific_nodes"])
     assert "--nodelist=n[1-2],m" in header(sized(nodes=3), node_list="n[1-2],m")
-
-
-def sized(**resources: Any) -> JobSpec:
-    """A job of that size."""
-    return replace(BARE, resources=replace(BARE.resources, **resources))
 
 
 @pytest.mark.parametrize(

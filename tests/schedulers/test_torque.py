@@ -9,30 +9,22 @@ from typing import Any
 import pytest
 
 from modak.facts import Node
-from modak.jobs.spec import Attributes, JobSpec, Resources
+from modak.jobs.spec import Attributes, JobSpec
 from modak.schedulers.torque import Torque
+from tests.schedulers.headers import BARE, sized, wrote
 from tests.systems import site
 
-BARE = JobSpec(("./solver",), Resources(), Attributes(name="solver"))
 SITE = site(Node(processor="xeon", sockets=2, cores=20), nodes=5, scheduler="torque")
 
 
 def header(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Options beyond those that every job has."""
-    said = replace(job, attributes=replace(job.attributes, **attributes))
-    lines = [" ".join(option) for option in Torque().directives(said).options]
-    return [line for line in lines if line not in ("-S /bin/bash", "-N solver", "-l nodes=1:ppn=1")]
+    return [option for option in wrote("torque", job, **attributes)[0] if option not in ("-S /bin/bash", "-N solver", "-l nodes=1:ppn=1")]
 
 
 def warned(job: JobSpec = BARE, **attributes: Any) -> list[str]:
     """Fields that a warning names."""
-    said = replace(job, attributes=replace(job.attributes, **attributes))
-    return [warning.field.removeprefix("job_options.") for warning in Torque().directives(said).warnings]
-
-
-def sized(**resources: Any) -> JobSpec:
-    """A job of that size."""
-    return replace(BARE, resources=replace(BARE.resources, **resources))
+    return wrote("torque", job, **attributes)[1]
 
 
 @pytest.mark.parametrize(
