@@ -161,6 +161,39 @@ def test_a_layout_that_is_faster_on_one_node_is_tried_where_others_ran(known: Kn
     assert [run for run in counts(programme) if run[0] >= 3 and run[1] == 48]
 
 
+@pytest.mark.parametrize("faster", ["gcc-12", "intel-2021"])
+def test_layouts_that_nobody_has_run_are_of_the_build_that_is_chosen(known: Known, faster: str) -> None:
+    """Whichever of the measured builds comes first."""
+    timed = [(build, nodes, (700 if build == faster else 1000) / nodes) for build in ("gcc-12", "intel-2021") for nodes in (1, 2, 4)]
+    results = [
+        Result(
+            series=SERIES.model_copy(update={"compiler": build}),
+            layout=Layout(nodes=nodes, ranks_per_node=2, threads_per_rank=24),
+            value=seconds,
+        )
+        for build, nodes, seconds in timed
+    ]
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "objective": {"minimise": "time", "max_nodes": 4}}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
+    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=tuple(fit(results))))
+    new = [run.choice.configuration.compiler for run in programme.proposals if run.choice.configuration.ranks_per_node != 2]
+    assert new
+    assert set(new) == {faster}
+
+
+def test_a_size_beside_a_measured_one_is_not_called_a_repeat(known: Known) -> None:
+    """Of 63 given nodes beside 64 that were measured."""
+    layouts = {nodes: Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=12) for nodes in (16, 32, 64)}
+    models = fit(Result(series=SERIES, layout=layout, value=8000 / nodes) for nodes, layout in layouts.items())
+    counts = {"node_count": 63, "process_count_per_node": 4, "core_count_per_process": 12}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "job_options": counts}
+    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=tuple(models)))
+    assert programme.proposals == ()
+    assert re.search(
+        r"run 63 nodes x 4x12 \([0-9.]+ node-hours\): it tells about as much as a repeat of the size next to it", programme.notes[-1]
+    )
+
+
 def test_sizes_that_may_be_right_are_tried_also_where_the_most_probable_are_next_to_a_measured_one(known: Known) -> None:
     """Runs of 62 and 63 nodes tell what one of 64 has told; that of a few less tells whether the program becomes slower on all."""
     times = {8: 520.0, 16: 300.0, 32: 220.0, 64: 205.0}
