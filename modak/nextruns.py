@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from modak import plugins
-from modak.chances import FEW, LIKELY, chances_of, likely_layouts
+from modak.chances import FEW, LIKELY, chances_of, likely_layouts, too_many
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.failures import LEFT_OUT, failed_once, without_failed
@@ -39,7 +39,7 @@ from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import missing_figures
-from modak.perfmodel import Curve, Question, predict
+from modak.perfmodel import Curve, Predictor, Question
 from modak.perfmodel.forms import Array
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import ALIKE, LEAST, CandidateRun, Step, Width, propose
@@ -256,9 +256,9 @@ def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Array | None =
 def _too_many(decision: Decision, chances: Array) -> tuple[str, ...]:
     """A note if so many layouts are equally good that each is unlikely."""
     total = np.bincount(decision.scored.shape, chances)
-    if total.max() >= LIKELY:
+    if not too_many(total):
         return ()
-    return (f"{np.count_nonzero(total)} layouts may be the right choice, none with more than {percent(LIKELY)}: {FEW} stand for all",)
+    return (f"{np.count_nonzero(total)} layouts may be the right choice, most with less than {percent(LIKELY)}: {FEW} stand for all",)
 
 
 def _enough(found: int, most: int, budget: float | None, least: float) -> tuple[str, ...]:
@@ -321,19 +321,20 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -
     for place in likely_layouts(scored, chances):
         rows, shape = np.flatnonzero((scored.shape == place) & (chances > 0)), decision.candidates.shapes[place]
         spots.append((shape, scored.nodes[rows], chances[rows]))
-    total = sum(weights.sum() for *_, weights in spots)
+    total, all_nodes = sum(weights.sum() for *_, weights in spots), np.concatenate([nodes for _, nodes, _ in spots])
 
-    def half_width(curves: Sequence[Curve], shape: Shape, nodes: npt.NDArray[np.int64]) -> Array:
+    def half_width(curves: Sequence[Curve], predictor: Predictor, shape: Shape, nodes: npt.NDArray[np.int64]) -> Array:
         """With an inferred switch that of the run without it and of the ratio, unless results with it tell more."""
-        without = predict(curves, question(request, target, evidence_for(shape, tried)), nodes, power)
+        without = predictor.predictions(question(request, target, evidence_for(shape, tried)), nodes)
         found = applied(without, request, target, shape, nodes, tried).width.middle
         inferred = [each.switch for each in tried if each.switch.name in shape.inferred]
         if not inferred or not any(all(switch.is_on_in(curve.series) for switch in inferred) for curve in curves):
             return found
-        return np.minimum(found, predict(curves, _question(request, target, shape), nodes, power).width.middle)
+        return np.minimum(found, predictor.predictions(_question(request, target, shape), nodes).width.middle)
 
     def width(curves: Sequence[Curve]) -> float:
-        parts = (weights @ half_width(curves, shape, nodes) for shape, nodes, weights in spots)
+        predictor = Predictor(curves, all_nodes, power)
+        parts = (weights @ half_width(curves, predictor, shape, nodes) for shape, nodes, weights in spots)
         return float(sum(parts) / total)
 
     return width

@@ -144,7 +144,7 @@ def test_a_run_that_failed_for_another_reason_is_tried_once_more(known: Known, c
 
 def test_plans_end_where_runs_fail(known: Known) -> None:
     """Whatever runs on four nodes and more fails: none is proposed a third time."""
-    times, failures = dict(list(TIMES.items())[:2]), dict[COUNTS, int]()
+    times, failures, runs = dict(list(TIMES.items())[:2]), dict[COUNTS, int](), list[COUNTS]()
     given = asked(job_options={"process_count_per_node": 4, "core_count_per_process": 12})
     for _ in range(12):
         runs = proposed(facts(known, times, [failed(counts, count=count) for counts, count in failures.items()]), given)
