@@ -10,7 +10,8 @@ the best of all configurations, and with what a person finds who doubles the nod
 - a training on GPUs, which prints its rate. The laws are those of :mod:`benchmarks.training_worlds`, in single precision.
 
 It is asked for the least time on a number of nodes (of the hybrid program), for the least time on all nodes (*open*), and for the fewest
-node-hours within a deadline.
+node-hours within a deadline. Of the hybrid program on nodes of too little memory (*limited*), a part of each rank's and of the problem's,
+runs fail at once, and are loaded as such.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from benchmarks.output import say
 from benchmarks.worlds import CORES, NODES, SYSTEM, Law, drawn
 from modak.dsl import Configuration, Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.facts import Facts, Failed, Layout, Result, SeriesKey
 from modak.nextruns import next_runs
 from modak.normalise import normalise
 from modak.optimise import recommend
 from modak.perfmodel import fit
+from modak.results.failures import OUT_OF_MEMORY
 
 WORLDS: Final = 30
 ROUNDS: Final = 10
@@ -69,6 +71,8 @@ class Program:
     """Standard deviation of the log of a run's time."""
     usual: int
     """What who doubles the nodes takes beside them."""
+    failing: frozenset[Way] = frozenset()
+    """Configurations that have too little memory."""
 
     def run(self, chance: np.random.Generator, way: Way) -> float:
         """The time of one run."""
@@ -107,6 +111,8 @@ class Round(NamedTuple):
     runs: int
     hours: float
     """Node-hours of all runs so far."""
+    failed: int
+    """Runs of them that failed."""
     goes_on: bool
     """Whether the round had runs."""
 
@@ -134,6 +140,7 @@ def _in_words(rounds: Sequence[Round]) -> str:
     p90, p95 = np.quantile(loss, (0.9, 0.95))
     return (
         f"{np.mean([one.runs for one in rounds]):4.1f} runs, {np.mean([one.hours for one in rounds]):5.0f} node-hours; "
+        f"{np.mean([one.failed for one in rounds]):3.1f} failed; "
         f"{len(loss):3} answers: mean {loss.mean():5.1f}, median {np.median(loss):5.1f}, p90 {p90:5.1f}, p95 {p95:5.1f}, "
         f"worst {loss.max():6.1f}; {sum(one.late for one in rounds)} late; {sum(one.goes_on for one in rounds)} had runs"
     )
@@ -159,6 +166,10 @@ def hybrid(seed: int, facts: Facts) -> Iterator[Played]:
     yield _played("time", program, Goal(most=most), chance)
     yield _played("node-hours", program, _deadline(program, given), chance)
     yield _played("open", program, Goal(), chance)
+    problem, of_rank = math.exp(chance.uniform(math.log(0.5), math.log(8))), chance.uniform(0.002, 0.02)
+    too_large = frozenset(way for way in times if problem / way[0] + of_rank * way[1] > 1)
+    limited = replace(program, facts=replace(facts, version=f"limited {seed}"), failing=too_large)
+    yield _played("limited", limited, Goal(most=32), chance)
 
 
 def training(seed: int, facts: Facts) -> Iterator[Played]:
@@ -197,28 +208,33 @@ def _deadline(program: Program, given: int) -> Goal:
 
 
 def _played(name: str, program: Program, goal: Goal, chance: np.random.Generator) -> Played:
-    best = min(goal.score(way, time) for way, time in program.times.items())
+    best = min(goal.score(way, time) for way, time in program.times.items() if way not in program.failing)
     return name, list(_rounds(program, goal, chance, best)), _doubled(program, goal, chance.spawn(1)[0], best)
 
 
 def _rounds(program: Program, goal: Goal, chance: np.random.Generator, best: float) -> Iterator[Round]:
     """One campaign. ``best``: the least time in seconds, or with a deadline the fewest node-seconds."""
-    results, request, runs, hours = list[Result](), program.request(goal.objective), 0, 0.0
+    results, failed, request, runs, hours = list[Result](), list[Failed](), program.request(goal.objective), 0, 0.0
     for _ in range(ROUNDS):
-        planned = _planned(request, _with(program.facts, results))
+        planned = _planned(request, _with(program.facts, results, failed))
         for run in planned:
             time = program.run(chance, program.way(run))
-            results.append(program.result(run, time))
-            runs, hours = runs + 1, hours + run.nodes * time / 3600
+            if program.way(run) in program.failing:
+                failed.append(_too_large(program.result(run, time)))
+            else:
+                results.append(program.result(run, time))
+                hours += run.nodes * time / 3600
+            runs += 1
         loss, late = math.nan, False
         try:
-            chosen = recommend(request, _with(program.facts, results)).choices[0].configuration
+            chosen = recommend(request, _with(program.facts, results, failed)).choices[0].configuration
         except Infeasible:
             pass
         else:
             way = program.way(chosen)
-            loss, late = goal.costs(way, program.times[way]) / best - 1, program.times[way] > goal.deadline
-        yield Round(loss, late, runs, hours, bool(planned))
+            late = program.times[way] > goal.deadline
+            loss = math.nan if way in program.failing else goal.costs(way, program.times[way]) / best - 1
+        yield Round(loss, late, runs, hours, len(failed), bool(planned))
         if not planned:
             return
 
@@ -226,18 +242,23 @@ def _rounds(program: Program, goal: Goal, chance: np.random.Generator, best: flo
 def _doubled(program: Program, goal: Goal, chance: np.random.Generator, best: float) -> Round:
     """What is found without a model: nodes are doubled from one on, until half of them are wasted; the best of these runs is the choice."""
     times: dict[Way, float] = {}
-    way = (1, program.usual)
+    way, failed = (1, program.usual), 0
     while way in program.times and way[0] <= goal.most:
+        if way in program.failing:
+            way, failed = (2 * way[0], program.usual), failed + 1
+            continue
         times[way] = program.run(chance, way)
         if min(nodes * time for (nodes, _), time in times.items()) < WORTH * way[0] * times[way]:
             break
         way = (2 * way[0], program.usual)
     hours = sum(nodes * time for (nodes, _), time in times.items()) / 3600
+    if not times:
+        return Round(math.nan, False, failed, hours, failed, False)
     chosen = min(times, key=lambda way: goal.score(way, times[way]))
     if math.isinf(goal.score(chosen, times[chosen])):
-        return Round(math.nan, False, len(times), hours, False)
+        return Round(math.nan, False, failed + len(times), hours, failed, False)
     loss = goal.costs(chosen, program.times[chosen]) / best - 1
-    return Round(loss, program.times[chosen] > goal.deadline, len(times), hours, False)
+    return Round(loss, program.times[chosen] > goal.deadline, failed + len(times), hours, failed, False)
 
 
 def _planned(request: Request, facts: Facts) -> list[Configuration]:
@@ -247,9 +268,15 @@ def _planned(request: Request, facts: Facts) -> list[Configuration]:
         return []
 
 
-def _with(facts: Facts, results: list[Result]) -> Facts:
+def _with(facts: Facts, results: list[Result], failed: list[Failed]) -> Facts:
     """The facts with the results; of another version, since what is worked out of facts is kept by that."""
-    return replace(facts, version=f"{facts.version}: {[one.value for one in results]}", models=tuple(fit(results)))
+    version = f"{facts.version}: {[one.value for one in results]}, {len(failed)}"
+    return replace(facts, version=version, models=tuple(fit(results)), failed=tuple(failed))
+
+
+def _too_large(result: Result) -> Failed:
+    """That a run had too little memory, in place of its result."""
+    return Failed(series=result.series.model_copy(update={"metric": OUT_OF_MEMORY, "unit": "1"}), layout=result.layout, count=1)
 
 
 def _time(law: Law, nodes: int, ranks: int) -> float:

@@ -1,14 +1,17 @@
 """How probable each candidate is the right choice: how often the request's objective and constraints would choose it.
 
-The times are drawn many times from their intervals (those of one layout move together), and each time the candidates are ranked.
+The times are drawn many times from their intervals (those of one layout move together), and each time the candidates are ranked. What
+today's choice would lose by less than runs scatter is not worth a run.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored
@@ -16,6 +19,7 @@ from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
+from modak.perfmodel.planning import ALIKE
 from modak.perfmodel.repeats import RERUN_SPREAD
 
 DRAWS: Final = 256
@@ -25,17 +29,19 @@ GENERATOR: Final = 63
 LIKELY: Final = 0.01
 """Layouts that are chosen in a smaller part of the draws are ignored ..."""
 FEW: Final = 10
-"""... unless all are: then so many of those that are chosen most often stand for all."""
+"""... unless together they are chosen in most draws: then so many of those that are chosen most often stand for all."""
 TILT: Final = 1e-7
 """Makes the smaller of two sizes with equal node-hours the better one."""
 
 
 def chances_of(request: Request, scored: Scored) -> Array:
-    """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen.
+    """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen. Where that is better than
+    today's choice by less than runs scatter, today's choice is as right.
 
     None counts as further from measured sizes than any on as many nodes: a layout that was measured on fewer nodes than others may be the
     right one where these ran, and a run of it there is what tells.
     """
+    today = _chosen_today(request, scored)
     counts, scored = np.zeros(len(scored.nodes)), replace(scored, doublings=scored.nearest)
     for draw in normal_draws(int(scored.shape.max()) + 1):
         time = drawn_times(scored, draw)
@@ -46,13 +52,23 @@ def chances_of(request: Request, scored: Scored) -> Array:
             efficiency=scored.efficiency * scored.time / time,
         )
         try:
-            counts[ranking_of(request, drawn)[0].best] += 1
+            ranking = ranking_of(request, drawn)[0]
         except Infeasible:
             continue
+        best = ranking.best
+        counts[best if today is None or ranking.score[today] > ranking.score[best] * math.exp(ALIKE) else today] += 1
     if not counts.any():
         ranking_of(request, scored)
         raise Infeasible("no configuration meets the constraints, whatever the runs measure", field="optimisation.objective")
     return np.asarray(counts / counts.sum())
+
+
+def _chosen_today(request: Request, scored: Scored) -> int | None:
+    """The candidate that is chosen by what is predicted; ``None``: none meets the constraints."""
+    try:
+        return ranking_of(request, scored)[0].best
+    except Infeasible:
+        return None
 
 
 def drawn_times(scored: Scored, draw: Array) -> Array:
@@ -81,5 +97,10 @@ def normal_draws(columns: int) -> Array:
 def likely_layouts(scored: Scored, chances: Array) -> list[int]:
     """The layouts that may be the right choice, in the order of the candidates."""
     total = np.bincount(scored.shape, chances)
-    likely = np.flatnonzero(total >= LIKELY)
-    return list(map(int, likely if likely.size else np.sort(np.argsort(-total, kind="stable")[:FEW])))
+    likely = np.argsort(-total, kind="stable")[:FEW] if too_many(total) else np.flatnonzero(total >= LIKELY)
+    return list(map(int, np.sort(likely)))
+
+
+def too_many(total: npt.NDArray[Any]) -> bool:
+    """Whether so many layouts, each chosen in this part of the draws, may be the right choice that most are ignored."""
+    return bool(total[total >= LIKELY].sum() <= 0.5)

@@ -19,9 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from modak import plugins
-from modak.chances import FEW, LIKELY, chances_of, likely_layouts
+from modak.chances import FEW, LIKELY, chances_of, likely_layouts, too_many
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
+from modak.choosing.failures import LEFT_OUT, failed_once, without_failed
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Flags, Ranking, Scored, rank_closest
 from modak.choosing.openswitch import BUILD
@@ -38,7 +39,7 @@ from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import missing_figures
-from modak.perfmodel import Curve, Question, predict
+from modak.perfmodel import Curve, Predictor, Question
 from modak.perfmodel.forms import Array
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import ALIKE, LEAST, CandidateRun, Step, Width, propose
@@ -54,6 +55,9 @@ SETTLED: Final = (
     "the scatter of repeated runs"
 )
 
+TRIES: Final = 2
+"""Runs of a configuration that failed, for another reason than memory, after which it is not proposed again: one may have failed by
+chance."""
 LONG_S: Final = 1200.0
 """A run in which two minutes of start-up are a tenth (judgement): a shorter one measures the speed of a program as well."""
 
@@ -132,13 +136,13 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
     """
     request, target = with_setting(request, facts.models), resolve(request, facts)
     chosen = _chosen(request, facts)
-    request, decision = _predicted(without_compilers(request, chosen.given_up), target, facts)
+    request, decision = _predicted(without_compilers(request, chosen.given_up), target, facts, chosen.shape)
     warnings = _warnings(request, chosen, decision)
     if not decision.evidence.known:
         if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
             return Programme(decision, (), None, (), (), (*warnings, *needed))
         first = _first(request, decision, most)
-        notes = (NOTHING, *_shorter(request, first), *_one_folder(request, target, first))
+        notes = (NOTHING, *_second_tries(request, decision, facts, first), *_shorter(request, first), *_one_folder(request, target, first))
         return Programme(decision, (), None, first, notes, (*warnings, *_one_log(request, target, first)))
     chances = chances_of(request, decision.scored)
     known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
@@ -153,20 +157,20 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
 
     proposals = proposed(most, budget, least)
     notes = (*_too_many(decision, chances), *_enough(len(proposals), most, budget, least))
-    notes += (*_shorter(request, proposals), *_one_folder(request, target, proposals))
+    notes += (*_second_tries(request, decision, facts, proposals), *_shorter(request, proposals), *_one_folder(request, target, proposals))
     if not proposals:
         notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
     return Programme(decision, likely, today, proposals, notes, (*warnings, *_one_log(request, target, proposals)))
 
 
-def _predicted(request: Request, target: Target, facts: Facts) -> tuple[Request, Decision]:
+def _predicted(request: Request, target: Target, facts: Facts, chosen: Shape) -> tuple[Request, Decision]:
     """The request with its problem, and every candidate that can be measured, with predicted times; not ranked."""
     found = enumerate_candidates(request, target, facts.models)
     request = with_problem(request, found.problem)
     image_for = partial(no_image, request, facts, target)
     measured = with_switches(found, request, target, facts.tried, image_for)
-    candidates = _runnable(with_unmeasured(request, target, measured, image_for), request, target, facts)
-    evidence = score(request, target, columns(request, target, candidates, facts))
+    candidates = _runnable(with_unmeasured(request, target, measured, image_for, chosen, facts.failed), request, target, facts)
+    evidence = score(request, target, columns(request, target, without_failed(request, target, candidates, facts, TRIES), facts))
     return request, Decision(target, evidence, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
 
 
@@ -197,6 +201,15 @@ def _one_folder(request: Request, target: Target, runs: Sequence[Proposal]) -> I
     yield f"pre-execution: runs at the same time would write over what it has prepared for another: {way}"
 
 
+def _second_tries(request: Request, decision: Decision, facts: Facts, runs: Sequence[Proposal]) -> Iterator[str]:
+    """Which failed runs to leave alone from now on, and which runs are tried once more."""
+    yield from (why for why in decision.candidates.decisions if why.startswith(LEFT_OUT))
+    failed = failed_once(request, decision.target, decision.candidates, facts)
+    for one in runs:
+        if (decision.shape_at(one.index), int(decision.scored.nodes[one.index])) in failed:
+            yield f"{described(decision, one.index)}: a run failed, not for want of memory; if another one does, it is not proposed again"
+
+
 def _shorter(request: Request, runs: Sequence[Proposal]) -> Iterator[str]:
     """That less work tells as much, if the program prints its speed, or the time of an epoch, and a run is, or may be, long."""
     work, times = request.optimisation.workload, [one.choice.prediction.value for one in runs]
@@ -207,11 +220,11 @@ def _shorter(request: Request, runs: Sequence[Proposal]) -> Iterator[str]:
 
 
 def _chosen(request: Request, facts: Facts) -> Decision:
-    """What would be chosen today, or if nothing meets the constraints what comes closest."""
+    """What would be chosen today, or if nothing meets the constraints, or has not failed, what comes closest."""
     try:
         return decide(request, facts)
     except Infeasible:
-        return decide(request, facts, rank_closest)
+        return decide(request, prepared(facts).changed(failed=()), rank_closest)
 
 
 def _runnable(candidates: Candidates, request: Request, target: Target, facts: Facts) -> Candidates:
@@ -243,9 +256,9 @@ def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Array | None =
 def _too_many(decision: Decision, chances: Array) -> tuple[str, ...]:
     """A note if so many layouts are equally good that each is unlikely."""
     total = np.bincount(decision.scored.shape, chances)
-    if total.max() >= LIKELY:
+    if not too_many(total):
         return ()
-    return (f"{np.count_nonzero(total)} layouts may be the right choice, none with more than {percent(LIKELY)}: {FEW} stand for all",)
+    return (f"{np.count_nonzero(total)} layouts may be the right choice, most with less than {percent(LIKELY)}: {FEW} stand for all",)
 
 
 def _enough(found: int, most: int, budget: float | None, least: float) -> tuple[str, ...]:
@@ -289,8 +302,10 @@ def _repeats(decision: Decision, index: int, budget: float | None) -> str:
     if not allowed:
         return "repeats would show how much runs scatter, but cost more than the budget"
     nearest = min(allowed, key=lambda place: abs(math.log(nodes[place] / nodes[index])))
-    cost = f"{plain(hours[nearest])} node-hours each time"
-    return f"to narrow it all the same, run {described(decision, nearest)} several times ({cost}): repeats show how much runs scatter"
+    run, cost = f"to narrow it all the same, run {described(decision, nearest)}", f"{plain(hours[nearest])} node-hours"
+    if not measured:
+        return f"{run} ({cost}): it tells about as much as a repeat of the size next to it that was measured"
+    return f"{run} several times ({cost} each time): repeats show how much runs scatter"
 
 
 def _named(decision: Decision, one: Proposal, today: float) -> str:
@@ -306,19 +321,20 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -
     for place in likely_layouts(scored, chances):
         rows, shape = np.flatnonzero((scored.shape == place) & (chances > 0)), decision.candidates.shapes[place]
         spots.append((shape, scored.nodes[rows], chances[rows]))
-    total = sum(weights.sum() for *_, weights in spots)
+    total, all_nodes = sum(weights.sum() for *_, weights in spots), np.concatenate([nodes for _, nodes, _ in spots])
 
-    def half_width(curves: Sequence[Curve], shape: Shape, nodes: npt.NDArray[np.int64]) -> Array:
+    def half_width(curves: Sequence[Curve], predictor: Predictor, shape: Shape, nodes: npt.NDArray[np.int64]) -> Array:
         """With an inferred switch that of the run without it and of the ratio, unless results with it tell more."""
-        without = predict(curves, question(request, target, evidence_for(shape, tried)), nodes, power)
+        without = predictor.predictions(question(request, target, evidence_for(shape, tried)), nodes)
         found = applied(without, request, target, shape, nodes, tried).width.middle
         inferred = [each.switch for each in tried if each.switch.name in shape.inferred]
         if not inferred or not any(all(switch.is_on_in(curve.series) for switch in inferred) for curve in curves):
             return found
-        return np.minimum(found, predict(curves, _question(request, target, shape), nodes, power).width.middle)
+        return np.minimum(found, predictor.predictions(_question(request, target, shape), nodes).width.middle)
 
     def width(curves: Sequence[Curve]) -> float:
-        parts = (weights @ half_width(curves, shape, nodes) for shape, nodes, weights in spots)
+        predictor = Predictor(curves, all_nodes, power)
+        parts = (weights @ half_width(curves, predictor, shape, nodes) for shape, nodes, weights in spots)
         return float(sum(parts) / total)
 
     return width

@@ -29,6 +29,8 @@ from tests.test_optimise import example
 Known = Callable[[str | None], Facts]
 LAYOUT = {"job_options__process_count_per_node": 4, "job_options__core_count_per_process": 12}
 """As measured on SuperMUC-NG with the host's MPI."""
+ON_SIXTEEN = {"minimise": "time", "max_nodes": 16}
+"""An objective whose choice was measured."""
 NS_PER_DAY = {"name": "throughput", "unit": "ns/day", "pattern": "Performance: +([0-9.]+)"}
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
 
@@ -71,8 +73,8 @@ def counts(programme: Programme) -> list[tuple[int, int, int]]:
 
 
 def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
-    """All sizes measured, the layout given: what is left is noise, and the answer says so, and what would make it surer all the same."""
-    given = request(**LAYOUT)
+    """The choice measured, the layout given: what is left is noise, and the answer says so, and what would make it surer all the same."""
+    given = request(optimisation__objective=ON_SIXTEEN, **LAYOUT)
     programme = next_runs(given, known("3dgan"))
     assert programme.half_width == pytest.approx(0.08, abs=0.02)
     assert programme.proposals == ()
@@ -83,13 +85,14 @@ def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
     (measured,) = [curve for curve in shortened(known, 512).models if int(nodes) in curve.sizes and curve.layout.ranks_per_node == 4]
     likely = programme.likely[0].choice.configuration.nodes
     assert int(nodes) == min(measured.nodes, key=lambda size: abs(np.log(size / likely)))
-    of_run = next_runs(request(job_options__node_count=int(nodes), **LAYOUT), known("3dgan")).likely[0].choice.node_hours or 0.0
+    of_size = request(optimisation__objective=ON_SIXTEEN, job_options__node_count=int(nodes), **LAYOUT)
+    of_run = next_runs(of_size, known("3dgan")).likely[0].choice.node_hours or 0.0
     assert float(hours) == pytest.approx(of_run + int(nodes) / 30, rel=5e-3), "with the two minutes that a job takes to start"
 
 
 def test_a_size_that_the_budget_excludes_is_not_to_be_repeated(known: Known) -> None:
     """Of the measured sizes one that it allows, if there is one."""
-    given = request(**LAYOUT)
+    given = request(optimisation__objective=ON_SIXTEEN, **LAYOUT)
     advice = [next_runs(given, known("3dgan"), budget=budget).notes[-1] for budget in (21.0, 1e-3)]
     assert re.search(r", run 4 nodes x 4x12 .*several times", advice[0])
     assert advice[1] == "repeats would show how much runs scatter, but cost more than the budget"
@@ -129,7 +132,7 @@ def test_of_very_many_equal_layouts_a_few_stand_for_all(known: Known) -> None:
     job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 4}}
     programme = next_runs(normalise({"job": job}).request, replace(known(None), models=models))
     assert len(programme.likely) == chances.FEW
-    assert re.fullmatch(r"[0-9]+ layouts may be the right choice, none with more than 1%: 10 stand for all", programme.notes[0])
+    assert re.fullmatch(r"[0-9]+ layouts may be the right choice, most with less than 1%: 10 stand for all", programme.notes[0])
 
 
 def test_layouts_that_nobody_has_run_come_first(known: Known) -> None:
@@ -159,6 +162,39 @@ def test_a_layout_that_is_faster_on_one_node_is_tried_where_others_ran(known: Kn
     job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
     programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=models), most=3)
     assert [run for run in counts(programme) if run[0] >= 3 and run[1] == 48]
+
+
+@pytest.mark.parametrize("faster", ["gcc-12", "intel-2021"])
+def test_layouts_that_nobody_has_run_are_of_the_build_that_is_chosen(known: Known, faster: str) -> None:
+    """Whichever of the measured builds comes first."""
+    timed = [(build, nodes, (700 if build == faster else 1000) / nodes) for build in ("gcc-12", "intel-2021") for nodes in (1, 2, 4)]
+    results = [
+        Result(
+            series=SERIES.model_copy(update={"compiler": build}),
+            layout=Layout(nodes=nodes, ranks_per_node=2, threads_per_rank=24),
+            value=seconds,
+        )
+        for build, nodes, seconds in timed
+    ]
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "objective": {"minimise": "time", "max_nodes": 4}}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
+    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=tuple(fit(results))))
+    new = [run.choice.configuration.compiler for run in programme.proposals if run.choice.configuration.ranks_per_node != 2]
+    assert new
+    assert set(new) == {faster}
+
+
+def test_a_size_beside_a_measured_one_is_not_called_a_repeat(known: Known) -> None:
+    """Of 63 given nodes beside 64 that were measured."""
+    layouts = {nodes: Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=12) for nodes in (16, 32, 64)}
+    models = fit(Result(series=SERIES, layout=layout, value=8000 / nodes) for nodes, layout in layouts.items())
+    counts = {"node_count": 63, "process_count_per_node": 4, "core_count_per_process": 12}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "job_options": counts}
+    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=tuple(models)))
+    assert programme.proposals == ()
+    assert re.search(
+        r"run 63 nodes x 4x12 \([0-9.]+ node-hours\): it tells about as much as a repeat of the size next to it", programme.notes[-1]
+    )
 
 
 def test_sizes_that_may_be_right_are_tried_also_where_the_most_probable_are_next_to_a_measured_one(known: Known) -> None:
@@ -602,6 +638,17 @@ def test_an_objective_that_needs_a_figure_of_the_system_is_said_not_to_be_met(kn
     """As in an answer: what is minimised instead."""
     asked = request(optimisation__objective={"minimise": "cost"})
     assert [one.field for one in next_runs(asked, known("3dgan")).warnings] == ["optimisation.objective.minimise"]
+
+
+@pytest.mark.parametrize(("width", "matters"), [(0.03, False), (0.5, True)])
+def test_a_choice_that_loses_less_than_runs_scatter_is_as_right(width: float, matters: bool) -> None:
+    """No run finds the better of two that differ by 2 %; one that may lose more by its interval is worth a run."""
+    size, limit = np.array([4, 4]), np.full(2, width)
+    scored = Scored(np.array([0, 1]), size, np.array([100.0, 102.0]), Sides(limit, limit), np.zeros(2), np.ones(2), ("transferred",) * 2)
+    asked = normalise({"job": {"optimisation": {"objective": {"minimise": "time"}}}}).request
+    probabilities = chances.chances_of(asked, scored)
+    assert bool(probabilities[1] >= 0.05) is matters
+    assert probabilities.sum() == pytest.approx(1)
 
 
 def test_no_draw_scales_better_than_perfectly() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.choosing.essence import Counts, Essence, counts_of, essence, key_of_any_size, with_counts, without_counts
+from modak.choosing.failures import without_failed
 from modak.choosing.mpi import whose_mpi
 from modak.choosing.objective import Ranking, Scored, pareto, rank, rank_closest
 from modak.choosing.openswitch import left_open
@@ -149,7 +150,7 @@ def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, 
     asked = facts.questions.get(key, lambda: Essence(without_counts(essence(request, lengths=lengths))))
     counts = counts_of(request)
     return asked, facts.columns.get(
-        (asked, *counts), lambda: columns(asked.request, target, _candidates(asked, counts, target, facts), facts, asked)
+        (asked, *counts), lambda: columns(asked.request, target, _that_run(asked, counts, target, facts), facts, asked)
     )
 
 
@@ -205,6 +206,11 @@ def _candidates(asked: Essence, counts: Counts, target: Target, facts: Prepared)
     if nodes is None or of_their_size:
         return enumerated()
     return on_nodes(facts.candidates.get((asked, nodes > 1), enumerated), nodes, asked.request, target)
+
+
+def _that_run(asked: Essence, counts: Counts, target: Target, facts: Prepared) -> Candidates:
+    """The candidates without those whose runs failed."""
+    return without_failed(asked.request, target, _candidates(asked, counts, target, facts), facts)
 
 
 def _with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,7 +19,9 @@ from modak.choosing.switching import NoImage, bare, may_have
 from modak.choosing.topology import with_few_threads
 from modak.choosing.wishes import is_hybrid, names_openmp
 from modak.dsl import Request
+from modak.facts import Failed
 from modak.perfmodel.precisions import USUAL_PRECISION
+from modak.results.failures import OUT_OF_MEMORY
 from modak.target import Target
 
 FIRST: Final = (1, 2, 4)
@@ -29,16 +31,22 @@ FIRST: Final = (1, 2, 4)
 Pair = tuple[Shape, npt.NDArray[np.int64]]
 
 
-def with_unmeasured(request: Request, target: Target, found: Candidates, no_image: NoImage) -> Candidates:
-    """The candidates, followed by unmeasured ones that can run and agree with the request."""
+def with_unmeasured(
+    request: Request, target: Target, found: Candidates, no_image: NoImage, chosen: Shape | None = None, failed: Sequence[Failed] = ()
+) -> Candidates:
+    """The candidates, followed by unmeasured ones that can run and agree with the request. New layouts run the software of the one that
+    is ``chosen`` today. First runs are on more nodes than any that ``failed`` for want of memory."""
     mpi, whose = _host_mpi(request, target, found) if found.distributed else (None, None)
-    layouts = [(replace(shape, mpi=mpi, mpi_from=whose) if mpi else shape, grid) for shape, grid in _layouts(request, target, found)]
+    layouts = [
+        (replace(shape, mpi=mpi, mpi_from=whose) if mpi else shape, grid) for shape, grid in _layouts(request, target, found, chosen)
+    ]
     new = dict([*_switched(target, found, no_image), *layouts])
     pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
     shapes, grids = zip(*pairs, strict=True)
     serial = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.serial}  # also with a switch turned
     alone = [(shape.ranks_per_node, shape.threads_per_rank) in serial for shape in shapes]
-    nodes = (grid if fixed else _sizes(grid, request, target, found) for grid, fixed in zip(grids, alone, strict=True))
+    first = max(FIRST) * max((one.layout.nodes or 1 for one in failed if one.series.metric == OUT_OF_MEMORY), default=1)
+    nodes = (grid if fixed else _sizes(grid, request, target, found, first) for grid, fixed in zip(grids, alone, strict=True))
     return replace(found, shapes=shapes, nodes=tuple(nodes))
 
 
@@ -70,13 +78,14 @@ def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
             yield each.switch
 
 
-def _layouts(request: Request, target: Target, found: Candidates) -> Iterator[Pair]:
+def _layouts(request: Request, target: Target, found: Candidates, chosen: Shape | None) -> Iterator[Pair]:
     """One rank per node, per socket and per NUMA domain, and one with a few threads, with the cores shared among them, and for a hybrid
     program one per core, or as many as fit the memory, if the request does not give the layout. A program with MPI alone has no threads to
     share cores with: one rank per core. One with OpenMP alone may be faster on a part of the cores, where its threads share a socket, or
     suffice for the memory's bandwidth: halves of them, down to half of the fewest threads that are known.
     """
-    like, node, given = next(shape for shape in found.shapes if not shape.inferred), target.node, found.given
+    like = next(shape for shape in sorted(found.shapes, key=lambda one: one != chosen) if not shape.inferred)
+    node, given = target.node, found.given
     total = given.ranks or request.application.allowed_ranks
     fixed = given.ranks_per_node or given.threads_per_rank or total
     if node is None or fixed or like.gpus_per_node or not (found.distributed or (names_openmp(request) and not found.single_threaded)):
@@ -107,14 +116,14 @@ def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str 
     return (measured, "host") if measured else (host.family, target.mpi_from(host)) if host else (None, None)
 
 
-def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates) -> npt.NDArray[np.int64]:
-    """The node counts, and the powers of two up to the largest; if there is only one, :data:`FIRST`. Given counts are kept, and so is one
-    node where the run cannot be started on several.
+def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates, first: int) -> npt.NDArray[np.int64]:
+    """The node counts, and the powers of two up to the largest; if there is only one, up to ``first``. Given counts are kept,
+    and so is one node where the run cannot be started on several.
     """
     given = found.given.nodes or found.given.ranks or request.application.allowed_ranks
     if given or not found.distributed or only_one_node(request, target):
         return grid
-    _, limit = target.job_nodes or (1, max(FIRST))
+    _, limit = target.job_nodes or (1, first)
     limit = min(limit, request.optimisation.objective.max_nodes or limit)
-    largest = int(grid.max()) if len(grid) > 1 else min(limit, max(FIRST))
+    largest = int(grid.max()) if len(grid) > 1 else min(limit, first)
     return taken(np.union1d(grid, 2 ** np.arange(largest.bit_length())).astype(np.int64), target)

@@ -9,7 +9,7 @@ from typing import Any
 
 from modak.facts.hardware import Accelerator, Processor
 from modak.facts.images import Image
-from modak.facts.results import Doubted, Result
+from modak.facts.results import Doubted, Failed, Result
 from modak.facts.rules import Rule
 from modak.facts.systems import System
 
@@ -33,6 +33,8 @@ class Facts:
     """Results, of any application, that tell what switches do: where one is left to the evidence."""
     doubted: tuple[Doubted, ...] = ()
     """Results of the application that models would use if they were not doubted."""
+    failed: tuple[Failed, ...] = ()
+    """Failed runs of the application."""
     similar_application: str | None = None
     """If the application has no results: a measured one with a similar name."""
 

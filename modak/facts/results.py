@@ -87,6 +87,14 @@ class Result(Fact):
     """Whether somebody doubted or confirmed it, so that no load judges it."""
 
 
+class Failed(Fact):
+    """The failed runs of a series at one layout; its metric is one of :data:`modak.results.failures.METRICS`."""
+
+    series: SeriesKey
+    layout: Layout
+    count: int
+
+
 class Doubted(Fact):
     """The doubted results of a series at one layout, which no model uses until they are confirmed."""
 

@@ -19,7 +19,7 @@ from modak.ingest.columns import AGAIN, SERIES
 from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float64, Int32, Int64, Point, Raw, also, layout
 from modak.ingest.totals import TOTALS, Mask, spread
 from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, NO_VALUE, SMALLEST_VALUE, Seconds, is_placeholder, quoted, reader
-from modak.results import metrics
+from modak.results import failures, metrics
 from modak.text.amounts import counted
 
 _TOO_SMALL: Final = 1e6
@@ -31,11 +31,11 @@ _SMALL_UNITS: Final = {"B": "GB", "B/s": "GB/s", "FLOP/s": "GFLOP/s"}
 
 
 def batch(raw: Raw, name: str, now: datetime) -> Batch:
-    """Checked and typed rows; those without a value are left out, with a note.
+    """Checked and typed rows; those without a value are left out, and those of failed runs count these, both with a note.
 
     Raises :class:`modak.errors.DataError` with the faults of all columns, by line.
     """
-    raw = _with_values(raw, name)
+    raw = _failures_counted(_with_values(raw, name), name)
     table = _Table(raw, name, now, MEANINGFUL)
     values, clocks = table.values()
     numbers = table.counts(COUNTS)
@@ -74,6 +74,27 @@ def _with_values(raw: Raw, name: str) -> Raw:
         return raw
     lines, rows = raw.lines[none], counted(int(none.sum()), "row")
     return replace(raw.where(~none), notes=(*raw.notes, f"{name}:{lines[0]}: {rows} without a value{also(lines[1:])}; left out"))
+
+
+def _failures_counted(raw: Raw, name: str) -> Raw:
+    """Rows whose value is a word for a failed run, as rows that count one: :mod:`modak.results.failures`."""
+    if "value" not in raw.columns:
+        return raw
+    cells = raw.columns["value"]
+    counted_by = [failures.WORDS.get(text.strip().lower()) for text in cells.texts]
+    failed = np.array([one is not None for one in counted_by], dtype=bool)[cells.codes]
+    if not failed.any():
+        return raw
+    lines, runs = raw.lines[failed], counted(int(failed.sum()), "row")
+    columns = dict(raw.columns)
+    for column, texts in (("value", "1"), ("unit", ""), ("metric", None)):
+        given = columns.get(column) or Cells.constant("", len(raw.lines))
+        columns[column] = Cells.of(
+            (texts if texts is not None else counted_by[code] or "") if out else given[row]
+            for row, (out, code) in enumerate(zip(failed.tolist(), cells.codes.tolist(), strict=True))
+        )
+    note = f"{name}:{lines[0]}: {runs} of failed runs{also(lines[1:])}, which plans and choices keep away from"
+    return replace(raw, columns=columns, notes=(*raw.notes, note))
 
 
 class _Table:

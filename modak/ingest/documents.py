@@ -82,6 +82,10 @@ class RowCollector:
         """Note that something is left out; ``what`` names it and says why."""
         self._note(_left_out(f":{line}", what))
 
+    def note(self, line: int, what: str) -> None:
+        """Note what a row is made of."""
+        self._note(f":{line}: {printable(what[:LONGEST_NOTE])}")
+
     def leave_all(self, what: str) -> None:
         """Note once that all of a kind are left out, wherever they are."""
         if (note := _left_out("", what)) not in self.left:

@@ -1,15 +1,16 @@
-"""What MODAK's own job scripts write at their end: ``modak-result-JOB.json``. A run that failed has no results."""
+"""What MODAK's own job scripts write at their end: ``modak-result-JOB.json``. Of a run that failed it is that it did."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from modak.ingest import documents
-from modak.ingest.documents import objects, text
+from modak.ingest.documents import objects, text, within
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
+from modak.results.failures import metric_of_status
 
 SOURCE: Final = "job {}, plan {}"
 """The source of a row, by the number of the job, or of the array of jobs, and the plan."""
@@ -46,8 +47,20 @@ class ModakResult:
         document, found = documents.document(source)
         status, origin = text(document.get("exit_status")), SOURCE.format(text(document.get("job")), text(document.get("plan")))
         results = objects(document, "results") if status == "0" else []
-        if not results:
+        if failure := _failed_run(document):
+            found.row(document.line, **{"source": origin, **failure})
+            found.note(document.line, f"the run failed with status {status}, and counts as {failure['metric']}")
+        elif not results:
             found.leave(document.line, f"the run ended with status {status}{' and has no results' if status == '0' else ''}")
         for one in results:
             found.row(one.line, **{"source": origin, **one})
         yield from found.rows()
+
+
+def _failed_run(document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The row of a run that failed; ``None``: it did not, or did not begin, or is a part of a chain, which may have stopped on purpose."""
+    run, status = within(document, "unfinished"), text(document.get("exit_status")) or ""
+    if not run or not status.isdecimal() or document.get("seconds") is None or "earlier" in document:
+        return None
+    metric = metric_of_status(int(status))
+    return {**run, "measured_at": document.get("ended"), "metric": metric, "value": "1"} if metric else None

@@ -36,10 +36,8 @@ NUMERIC: Final = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 """What looks like a number, and does not begin a formula."""
 DECIMAL_COMMA: Final = re.compile(r"[+-]?[0-9]+,[0-9]+([eE][+-]?[0-9]{1,4})?")
 
-NO_VALUE: Final = PLACEHOLDERS | frozenset(
-    ("", "oom", "out of memory", "fail", "failed", "error", "timeout", "timed out", "crash", "crashed", "killed", "dnf")
-)
-"""What stands in place of the value of a run that gave none."""
+NO_VALUE: Final = PLACEHOLDERS | {""}
+"""What stands in place of the value of a run of which nothing is known."""
 
 _LARGEST_COUNT: Final = 10_000_000
 SMALLEST_VALUE, LARGEST_VALUE = 1e-30, 1e30

@@ -31,7 +31,7 @@ LEAST: Final = 0.02
 
 ALIKE: Final = RERUN_SPREAD / Z90
 """A standard deviation of what runs scatter. Sizes whose logs differ by less have times that differ by less: a run of one tells what a
-repeat of the other would."""
+repeat of the other would. Of choices that differ by less in what is minimised no run tells which is better."""
 
 _ANY: Final = 1e-6
 """What narrows the interval by less does so by rounding."""

@@ -33,8 +33,7 @@ def predict(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, p
 
     Each is as if it were asked alone. If they rest on several results (:func:`portions`), those of the first size are told.
     """
-    count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
-    return together(portions(curves, question, count.ravel(), power), count.shape)
+    return Predictor(curves, nodes, power).predictions(question, nodes)
 
 
 def portions(curves: Sequence[Curve], question: Question, nodes: npt.ArrayLike, power: Power | None = None) -> list[Portion]:
@@ -51,6 +50,11 @@ class Predictor:
         self._matcher = Matcher(power)
         self._forecasts = Forecasts(curves, np.unique(np.asarray(nodes, dtype=np.float64)))
         self._answers = Cache(MOST_ANSWERS)
+
+    def predictions(self, question: Question, nodes: npt.ArrayLike) -> Predictions:
+        """The predictions on some of the ``nodes`` (any shape), as :func:`predict` has them."""
+        count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
+        return together(self.portions(question, count.ravel()), count.shape)
 
     def portions(self, question: Question, nodes: npt.ArrayLike) -> list[Portion]:
         """The predictions on some of the ``nodes [n]``, apart by the results on which they rest."""

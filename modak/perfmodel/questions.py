@@ -116,8 +116,12 @@ class Question:
 
     def may_be(self, series: SeriesKey, layout: Layout) -> bool:
         """Whether times or rates may be of the question's run, on its system: nothing that they state differs."""
-        here = same_name(series.system) == same_name(self.attributes.get("system")) and series.partition not in self.elsewhere
-        if not here or self.metric not in (None, series.metric) or not metric_of(series).tells_cost:
+        measured = self.metric in (None, series.metric) and metric_of(series).tells_cost
+        return measured and self.may_have_been(series, layout)
+
+    def may_have_been(self, series: SeriesKey, layout: Layout) -> bool:
+        """Whether runs, of which something was measured or that failed, may be of the question's, on its system: nothing stated differs."""
+        if same_name(series.system) != same_name(self.attributes.get("system")) or series.partition in self.elsewhere:
             return False
         stated = ((value, differs) for name, differs in self.tests.items() if (value := getattr(series, name)) not in (None, {}))
         return self._has_counts(layout) and not any(differs(value) for value, differs in stated)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 
 from modak.errors import DataError, did_you_mean, unknown
+from modak.results import failures
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,6 +111,7 @@ METRICS: Final[Mapping[str, Metric]] = {
         Metric("efficiency", "1", "higher", None, "other"),
         Metric("accuracy", "1", "higher", None, "other"),
         Metric("loss", "1", "lower", None, "other"),
+        *(Metric(name, "1", "lower", None, "other") for name in failures.METRICS),
     )
 }
 

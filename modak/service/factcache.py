@@ -106,11 +106,13 @@ class FactCache:
         version, models = self.store.models_of(application)
         tried = self.store.tried(*switches) if switches else ()
         doubted = self.store.doubted(application)[application]
+        failed = self.store.failed(application)
         similar_application = None if models[application] or doubted else self._similar_application(application)
         facts = knowledge.changed(
             models=knowledge.with_own_names(models[application]),
             tried=knowledge.with_own_names(tried),
             doubted=knowledge.with_own_names(doubted),
+            failed=knowledge.with_own_names(failed),
             similar_application=similar_application,
         )
         after, _ = self.store.versions()

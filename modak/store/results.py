@@ -9,12 +9,13 @@ from typing import Any, Final
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, and_, func, or_, select, tuple_
 
 from modak.errors import RequestError
-from modak.facts import Result, SeriesKey
+from modak.facts import Failed, Result, SeriesKey
 from modak.ingest.columns import MARKS, header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
 from modak.perfmodel.precisions import PRECISIONS
-from modak.store.schema import LEFT_OUT, ONCE, REPLACED, instant, loads, results, series, texts
+from modak.results.failures import METRICS as FAILURES
+from modak.store.schema import LEFT_OUT, ONCE, REPLACED, STANDING, instant, loads, results, series, texts
 from modak.store.series import NUMBERED, SERIES_AT_ONCE, by_number, carrying, from_row, has_params, matching
 from modak.store.values import Export, Page, Place, Replaced, cursor_number, cursor_place, paged
 from modak.text.numbering import Numbers, spelt_out
@@ -149,6 +150,20 @@ def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence
     rows = connection.execute(chosen.limit(MOST_TRIED_SERIES)).all()
     found = of_series(connection, {row.id: from_row(row) for row in rows}) if rows else ()
     return tuple(_value(key, row) for key, row in islice(found, MOST_TRIED))
+
+
+def failed(connection: Connection, application: str) -> tuple[Failed, ...]:
+    """The failed runs of an application, by series and layout."""
+    of_them = and_(series.c.application == application, series.c.metric.in_(FAILURES))
+    keys = by_number(connection, of_them)
+    if not keys:
+        return ()
+    place = (results.c.series_id, *(results.c[name] for name in LAYOUT))
+    chosen = select(*place, func.sum(results.c.value).label("runs")).where(results.c.series_id.in_(keys), STANDING)
+    rows = connection.execute(chosen.group_by(*place).order_by(*place))
+    return tuple(
+        Failed(series=keys[row.series_id], layout=layout([getattr(row, name) for name in LAYOUT]), count=round(row.runs)) for row in rows
+    )
 
 
 def _value(key: SeriesKey, row: Row[Any]) -> Result:

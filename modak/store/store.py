@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, Select, func, select
 
 from modak.errors import Unavailable, UnknownName
-from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Image, Known, Processor, Result, Rule, System
+from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Failed, Image, Known, Processor, Result, Rule, System
 from modak.grouping import grouped
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, differences, only_named
@@ -170,6 +170,11 @@ class Store:
         with reading(self.engine) as connection:
             found = grouped(suspects.doubted(connection, applications), lambda one: one.series.application)
         return {application: tuple(found.get(application, ())) for application in applications}
+
+    def failed(self, application: str) -> tuple[Failed, ...]:
+        """The failed runs of an application."""
+        with reading(self.engine) as connection:
+            return results.failed(connection, application)
 
     def snapshot(self) -> Facts:
         """All knowledge, without curves, in one consistent view."""

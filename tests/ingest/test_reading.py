@@ -96,12 +96,25 @@ def test_a_length_of_time_is_read_in_seconds(text: str, seconds: float, unit: st
     assert batch.values.tolist() == [seconds, 90]
 
 
-@pytest.mark.parametrize("text", ["", " ", "NaN", "n/a", "-", "OOM", "Failed", "timeout"])
+@pytest.mark.parametrize("text", ["", " ", "NaN", "n/a", "-"])
 def test_rows_of_runs_that_gave_no_value_are_left_out(text: str) -> None:
     """The others count; one note has their lines, and what else they say is not looked at."""
     batch = only(f"application,nodes,metric,value\na,1,wall_time,9\na,2,wall_time,{text}\na,x,wall_time,{text}\na,4,wall_time,3\n")
     assert (batch.values.tolist(), batch.lines.tolist()) == ([9.0, 3.0], [2, 5])
     assert batch.notes == ("r.csv:3: 2 rows without a value (also in line 4); left out",)
+
+
+@pytest.mark.parametrize(("text", "metric"), [("OOM", "out_of_memory"), ("Out of memory", "out_of_memory"), ("Failed", "failed_runs")])
+def test_rows_of_runs_that_failed_count_these(text: str, metric: str) -> None:
+    """Whatever was to be measured, in whatever unit; one note has their lines."""
+    batch = only(f"application,nodes,metric,value,unit\na,1,wall_time,9,min\na,2,wall_time,{text},min\na,3,energy,{text},kWh\n")
+    assert [(batch.series[of].metric, batch.series[of].unit) for of in batch.series_of] == [
+        ("wall_time", "s"),
+        (metric, "1"),
+        (metric, "1"),
+    ]
+    assert batch.values.tolist() == [540, 1, 1]
+    assert batch.notes == ("r.csv:3: 2 rows of failed runs (also in line 4), which plans and choices keep away from",)
 
 
 def test_a_file_without_any_value_is_refused() -> None:

@@ -368,6 +368,22 @@ def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service:
         assert (service.settle_at_once(network(params)) is not None) is at_once
 
 
+def test_runs_that_failed_are_not_chosen_until_they_are_doubted(service: Service, load: Callable[[str], Any]) -> None:
+    """Rows of a table, one of them without a time: the configuration that it is of."""
+    rows = "".join(f"solver,supermuc-ng,{nodes},48,1,wall_time,{time}\n" for nodes, time in ((1, 800), (2, 400), (4, 200), (8, "failed")))
+    load(f"application,system,nodes,ranks_per_node,threads_per_rank,metric,value\n{rows}")
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}}, "objective": {"minimise": "time", "max_nodes": 8}}
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "optimisation": asked}
+
+    def nodes() -> int:
+        return int(service.recommend({"job": job})["choices"][0]["configuration"]["nodes"])
+
+    before = nodes()
+    (failed,) = service.results({"application": "solver", "metric": "failed_runs"})["items"]
+    service.judge("doubt", (failed["id"],), "a disk was full")
+    assert (before, nodes()) == (7, 8)
+
+
 def test_sizes_and_next_runs_rest_on_parameters_too(service: Service, load: Callable[[str], Any]) -> None:
     """On the system where other networks were measured, also where the sizing is of every system; the others stay without a time."""
     load(NETWORKS)

@@ -1,0 +1,132 @@
+"""Configurations whose runs failed: choices leave them out, plans after a second try.
+
+A run that ended for want of memory tells of others: with as many ranks on a node or more, on as many nodes or fewer, a node needs as much.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from modak.choosing.candidates import Candidates
+from modak.choosing.grids import taken
+from modak.choosing.objective import Flags
+from modak.choosing.scoring import question, usable_curves
+from modak.choosing.shapes import Shape
+from modak.choosing.workload import with_problem
+from modak.dsl import Notice, Request
+from modak.errors import Infeasible
+from modak.facts import Facts, Failed, Layout
+from modak.perfmodel import Curve, Question
+from modak.perfmodel.parts import on_node
+from modak.perfmodel.questions import closed
+from modak.results.failures import OUT_OF_MEMORY
+from modak.target import Target
+from modak.text.amounts import counted, listed
+
+SHOWN: Final = 3
+"""Layouts whose failed runs a reason names."""
+LEFT_OUT: Final = "not considered: "
+"""How the reason begins."""
+_MENDED: Final = "once their cause is mended, 'modak results doubt' takes failed runs out"
+Ints = npt.NDArray[np.int64]
+
+
+def without_failed(request: Request, target: Target, found: Candidates, facts: Facts, tries: int = 1) -> Candidates:
+    """The candidates without those whose runs failed, ``tries`` times or for want of memory, unless one succeeded.
+
+    If none is left, all are on twice as many nodes as had too little memory. If they cannot be, all stay where the request gives its nodes
+    or ranks, with a warning; elsewhere raises :class:`modak.errors.Infeasible`.
+    """
+    out, told = _failing(request, target, found, facts, tries) if facts.failed else ((), ())
+    if not told:
+        return found
+    what = listed([_in_words(one) for one in told], SHOWN, "; ")
+    kept = [nodes[~fails] for nodes, fails in zip(found.nodes, out, strict=True)]
+    if not any(map(len, kept)):
+        kept = [_larger(request, target, found, told)] * len(kept)
+    if any(map(len, kept)):
+        shapes = tuple(shape for shape, nodes in zip(found.shapes, kept, strict=True) if len(nodes))
+        why = (*found.decisions, f"{LEFT_OUT}{what} ({_MENDED})")
+        return replace(found, shapes=shapes, nodes=tuple(filter(len, kept)), decisions=why)
+    if found.given.nodes or found.given.ranks:
+        warning = Notice(field="job_options.node_count", message=f"this job may fail, too: {what}; {_MENDED}")
+        return replace(found, warnings=(*found.warnings, warning))
+    raise Infeasible(f"all configurations that come into question may fail: {what}; {_MENDED}", field="optimisation.workload")
+
+
+def failed_once(request: Request, target: Target, found: Candidates, facts: Facts) -> frozenset[tuple[Shape, int]]:
+    """The shapes and numbers of nodes of candidates of which a run failed, so that another one shows whether it was by chance."""
+    out, _ = _failing(request, target, found, facts, 1) if facts.failed else ((), ())
+    pairs = zip(found.shapes, found.nodes, out, strict=True) if len(out) else ()
+    return frozenset((shape, int(size)) for shape, nodes, fails in pairs for size in nodes[fails])
+
+
+def _larger(request: Request, target: Target, found: Candidates, told: Iterable[Failed]) -> Ints:
+    """Twice as many nodes as had too little memory, if the request leaves them open and the target has them; else none."""
+    most = max((one.layout.nodes or 1 for one in told if one.series.metric == OUT_OF_MEMORY), default=0)
+    limit = min(found.most_nodes or 1, request.optimisation.objective.max_nodes or math.inf)
+    is_open = not (found.given.nodes or found.given.ranks or request.application.allowed_ranks)
+    sizes = np.array([2 * most] if most and is_open and 2 * most <= limit else [], dtype=np.int64)
+    return taken(sizes, target) if len(sizes) else sizes
+
+
+def _failing(request: Request, target: Target, found: Candidates, facts: Facts, tries: int) -> tuple[list[Flags], tuple[Failed, ...]]:
+    """For each shape on which of its numbers of nodes it may fail, and the failed runs that tell so."""
+    request = with_problem(request, found.problem)
+    curves = usable_curves(request, target, facts.models)
+    out, told = [], dict[Failed, None]()
+    for shape, nodes in zip(found.shapes, found.nodes, strict=True):
+        fails, asked = np.zeros(len(nodes), dtype=bool), closed(curves, question(request, target, shape))
+        for one, there in _telling(asked, shape, nodes, curves, facts.failed, tries):
+            told |= {one: None} if there.any() else {}
+            fails |= there
+        out.append(fails)
+    return out, tuple(told)
+
+
+def _telling(
+    asked: Question, shape: Shape, nodes: Ints, curves: Sequence[Curve], failed: Iterable[Failed], tries: int
+) -> Iterator[tuple[Failed, Flags]]:
+    """For the failed runs that tell of a shape, on which of the numbers of nodes it may fail, too."""
+    ran = _ran(asked, curves)
+    for one in failed:
+        most = one.layout.nodes or 1
+        if one.series.metric == OUT_OF_MEMORY:
+            if _needs_as_much(shape, one.layout) and replace(asked, layout=Layout()).may_have_been(one.series, Layout()):
+                yield one, (nodes <= most) & (nodes < min(ran, default=np.inf))
+        elif one.count >= tries and most not in ran and asked.may_have_been(one.series, one.layout):
+            yield one, nodes == most
+
+
+def _ran(asked: Question, curves: Sequence[Curve]) -> set[int]:
+    """The numbers of nodes on which a run of the question succeeded."""
+    found = set()
+    for curve in curves:
+        if curve.estimated is None and asked.may_be(curve.series, curve.layout):
+            own = on_node(asked.layout, curve.scale)
+            found |= {count for size, count in zip(curve.sizes, curve.nodes, strict=True) if size == count * own}
+    return found
+
+
+def _needs_as_much(shape: Shape, other: Layout) -> bool:
+    """Whether a node needs as much memory for a shape as for another layout, or more, on as many nodes."""
+    gpus = other.gpus_per_node in (None, shape.gpus_per_node)
+    pairs = ((shape.ranks_per_node, other.ranks_per_node), (shape.batch_size, other.batch_size))
+    return gpus and all(there is None or here is None or here >= there for here, there in pairs)
+
+
+def _in_words(one: Failed) -> str:
+    """Failed runs, and what they tell of."""
+    layout = one.layout
+    where = counted(layout.nodes or 1, "node")
+    where += f" x {layout.ranks_per_node or '?'}x{layout.threads_per_rank or '?'}" if layout.ranks_per_node else ""
+    if one.series.metric == OUT_OF_MEMORY:
+        ranks = f" with {counted(layout.ranks_per_node, 'rank')} each or more" if layout.ranks_per_node else ""
+        return f"{where} had too little memory, so as many nodes or fewer{ranks} have, too"
+    return f"{where} failed ({counted(one.count, 'run')})"

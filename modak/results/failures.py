@@ -1,0 +1,35 @@
+"""Runs that failed: they are results without a time, each a row of one of two metrics."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FAILED: Final = "failed_runs"
+"""Runs that gave no value, for whatever reason."""
+OUT_OF_MEMORY: Final = "out_of_memory"
+"""Runs that ended for want of memory: those that need as much of it would end so, too."""
+METRICS: Final = (FAILED, OUT_OF_MEMORY)
+
+WORDS: Final = {
+    **dict.fromkeys(("oom", "out of memory", "out_of_memory"), OUT_OF_MEMORY),
+    **dict.fromkeys(("fail", "failed", "error", "timeout", "timed out", "crash", "crashed", "killed", "dnf"), FAILED),
+}
+"""What stands in place of the value of a run that failed, with the metric that counts it."""
+
+_KILLED: Final = 128 + 9
+"""The status of what is ended by the signal KILL: the kernel sends it where memory runs out, and hardly anybody else during a run."""
+_STOPPED: Final = (128 + 2, 128 + 15)
+"""Somebody, or the wall time limit, ended it."""
+_CHECKS: Final = range(70, 82)
+"""A check of the node ended the job before its run: see ``docs/scripts.md``."""
+
+
+def metric_of_status(status: int) -> str | None:
+    """What counts a run that ended with this status; ``None``: it did not fail, or not because of what ran.
+
+    >>> metric_of_status(137), metric_of_status(1), metric_of_status(0), metric_of_status(143), metric_of_status(74)
+    ('out_of_memory', 'failed_runs', None, None, None)
+    """
+    if status == 0 or status in _STOPPED or status in _CHECKS:
+        return None
+    return OUT_OF_MEMORY if status == _KILLED else FAILED

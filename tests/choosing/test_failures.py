@@ -1,0 +1,156 @@
+"""What failed is not chosen, and not proposed again for long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from modak.dsl import Request
+from modak.errors import Infeasible
+from modak.facts import Facts, Failed, Layout, Result, SeriesKey
+from modak.nextruns import next_runs
+from modak.normalise import normalise
+from modak.optimise import optimise, recommend
+from modak.perfmodel import fit
+from modak.results.failures import FAILED, OUT_OF_MEMORY
+
+Known = Callable[[str | None], Facts]
+SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+COUNTS = tuple[int, int, int]
+"""Nodes, ranks a node and threads of each."""
+
+
+def layout(counts: COUNTS) -> Layout:
+    """The counts as a layout."""
+    return Layout(nodes=counts[0], ranks_per_node=counts[1], threads_per_rank=counts[2])
+
+
+def failed(counts: COUNTS, metric: str = FAILED, count: int = 1, **series: Any) -> Failed:
+    """Failed runs."""
+    return Failed(series=SERIES.model_copy(update={"metric": metric, "unit": "1", **series}), layout=layout(counts), count=count)
+
+
+def facts(known: Known, times: dict[COUNTS, float], failures: Sequence[Failed]) -> Facts:
+    """Runs that took so many seconds, and runs that failed."""
+    results = [Result(series=SERIES, layout=layout(counts), value=time) for counts, time in times.items()]
+    return replace(known(None), models=tuple(fit(results)), failed=tuple(failures))
+
+
+def asked(**job: Any) -> Request:
+    """A hybrid program in the least time on at most 8 nodes, with more of a job."""
+    optimisation = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    objective = {"minimise": "time", "max_nodes": 8}
+    return normalise(
+        {
+            "job": {
+                "application": {"app_tag": "solver", "app_type": "mpi"},
+                "target": {"name": "supermuc-ng", "container_runtime": "none"},
+                "optimisation": {**optimisation, "objective": objective},
+                **job,
+            }
+        }
+    ).request
+
+
+def proposed(known: Facts, request: Request | None = None) -> list[COUNTS]:
+    """The next runs."""
+    runs = [one.choice.configuration for one in next_runs(request or asked(), known).proposals]
+    return [(one.nodes, one.ranks_per_node, one.threads_per_rank) for one in runs]
+
+
+def chosen(known: Facts, **job: Any) -> COUNTS:
+    """The configuration."""
+    found = recommend(asked(**job), known).choices[0].configuration
+    return found.nodes, found.ranks_per_node, found.threads_per_rank
+
+
+TIMES = {(nodes, 4, 12): 800 / nodes for nodes in (1, 2, 4, 8)}
+
+
+def test_a_configuration_that_failed_is_not_chosen(known: Known) -> None:
+    """The best of the others is."""
+    unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
+    assert chosen(facts(known, unmeasured, ())) == (8, 4, 12)
+    assert chosen(facts(known, unmeasured, [failed((8, 4, 12))])) == (7, 4, 12)
+
+
+def test_the_answer_says_what_is_not_considered(known: Known) -> None:
+    """And how to have it considered again."""
+    unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
+    answer = optimise(asked(), facts(known, unmeasured, [failed((8, 4, 12), count=3)]))
+    assert any("not considered: 8 nodes x 4x12 failed (3 runs)" in reason and "results doubt" in reason for reason in answer.plan.decisions)
+
+
+def test_a_run_that_succeeded_outweighs_those_that_failed(known: Known) -> None:
+    """Also one that had too little memory, perhaps because another job had it."""
+    for metric in (FAILED, OUT_OF_MEMORY):
+        assert chosen(facts(known, TIMES, [failed((8, 4, 12), metric, 5)])) == (8, 4, 12)
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [({"system": "other"}, False), ({"params": {"cells": "1000"}}, False), ({"mpi": "openmpi"}, False), ({"source": None}, True)],
+)
+def test_failures_of_other_runs_tell_nothing(known: Known, other: dict[str, Any], told: bool) -> None:
+    """On another system, of another problem or with another library."""
+    unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
+    failures = [failed((8, 4, 12), **{name: value for name, value in other.items() if value})]
+    of_mpi = SERIES.model_copy(update={"mpi": "intel-mpi"})
+    results = [Result(series=of_mpi, layout=layout(counts), value=time) for counts, time in unmeasured.items()]
+    found = chosen(replace(facts(known, {}, failures), models=tuple(fit(results))))
+    assert found == ((7, 4, 12) if told else (8, 4, 12))
+
+
+def test_a_run_with_too_little_memory_tells_of_those_that_need_as_much(known: Known) -> None:
+    """Fewer nodes, or more ranks on each: first runs are on more nodes, or of fewer ranks."""
+    before = proposed(facts(known, {}, ()))
+    after = proposed(facts(known, {}, [failed((2, 12, 4), OUT_OF_MEMORY)]))
+    assert {(1, 12, 4), (1, 48, 1)} <= set(before)
+    assert after
+    assert not [run for run in after if run[0] <= 2 and run[1] >= 12]
+
+
+def test_the_first_runs_are_on_more_nodes_than_any_that_had_too_little_memory(known: Known) -> None:
+    """Up to what the request allows; and so is the choice."""
+    assert {run[0] for run in proposed(facts(known, {}, [failed((4, 1, 48), OUT_OF_MEMORY)]))} == {8}
+    assert chosen(facts(known, {}, [failed((4, 1, 48), OUT_OF_MEMORY)]))[0] == 8
+
+
+def test_if_no_number_of_nodes_has_the_memory_the_request_is_refused(known: Known) -> None:
+    """With what failed, and what to do when it is mended."""
+    for ask in (next_runs, recommend):
+        with pytest.raises(Infeasible, match=r"8 nodes x 1x48 had too little memory, so as many nodes or fewer .*'modak results doubt'"):
+            ask(asked(), facts(known, {}, [failed((8, 1, 48), OUT_OF_MEMORY)]))
+
+
+def test_counts_that_a_request_gives_are_kept_with_a_warning(known: Known) -> None:
+    """Who writes them wants to try."""
+    counts = {"node_count": 2, "process_count_per_node": 48, "core_count_per_process": 1}
+    answer = optimise(asked(job_options=counts), facts(known, {}, [failed((2, 48, 1), OUT_OF_MEMORY)]))
+    assert answer.plan.configuration.nodes == 2
+    assert any("this job may fail, too: 2 nodes x 48x1 had too little memory" in one.message for one in answer.plan.warnings)
+
+
+@pytest.mark.parametrize(("count", "again"), [(1, True), (2, False)])
+def test_a_run_that_failed_for_another_reason_is_tried_once_more(known: Known, count: int, again: bool) -> None:
+    """It may have failed by chance; the plan says so."""
+    after = facts(known, {}, [failed((1, 12, 4), count=count)])
+    assert ((1, 12, 4) in proposed(after)) is again
+    assert any(note.startswith("1 node x 12x4") and "a run failed" in note for note in next_runs(asked(), after).notes) is again
+
+
+def test_plans_end_where_runs_fail(known: Known) -> None:
+    """Whatever runs on four nodes and more fails: none is proposed a third time."""
+    times, failures, runs = dict(list(TIMES.items())[:2]), dict[COUNTS, int](), list[COUNTS]()
+    given = asked(job_options={"process_count_per_node": 4, "core_count_per_process": 12})
+    for _ in range(12):
+        runs = proposed(facts(known, times, [failed(counts, count=count) for counts, count in failures.items()]), given)
+        failures |= {run: failures.get(run, 0) + 1 for run in runs if run[0] >= 4}
+        times |= {run: 800 / run[0] for run in runs if run[0] < 4}
+        if not runs:
+            break
+    assert not runs
+    assert max(failures.values()) == 2
