@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from packaging.version import Version
@@ -38,8 +39,10 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
 }
 """What starts files with these endings."""
 _INSTALLERS: Final = OPENERS | {"pip", "pip3", "virtualenv"}
-_CORES_OF_NUMACTL: Final = re.compile("-[NC]|--(?:cpunode|physcpu|cpu)bind")
+_CORES_OF_NUMACTL: Final = re.compile("-[abl]*[NCc]|--(?:cpunode|physcpu|cpu)bind")
 """Options of numactl that bind to cores; others are about memory alone."""
+_VALUE_FOLLOWS: Final = frozenset({"--mempolicy", "--best-memattr", "--restrict", "--restrict-flags", "-i", "--input"})
+"""Options of hwloc-bind with a value of their own: it is no place to bind to."""
 _TAKES_DIGITS: Final = re.compile(r"((?:(?<!\\)\.|\[\^(?![^]]*(?:0-9|:digit:))[^]]+\])[*+]\??)\(\[")
 """What matches any digits too, as many as there are, right before the group of a pattern."""
 _SUBMITTERS: Final = frozenset({"sbatch", "salloc", "qsub", "bsub"})
@@ -262,11 +265,29 @@ def _bound_alike(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     name, ranks = program_name(command[0]) if command else "", spec.resources.ranks_per_node
     if name not in BINDERS or ranks == 1:
         return ()
-    before_program = command[: -len(started_by(command)[-1])]
-    if name == "numactl" and not any(_CORES_OF_NUMACTL.match(lead(word)) for word in before_program):
+    if not _binds_cores(name, [lead(word) for word in command[1 : -len(started_by(command)[-1])]]):
         return ()
     why = f"{name} binds all {ranks} ranks of a node to the same cores, which they would share"
     return (Notice(field="application.executable", message=f"{why}: give the program without it"),)
+
+
+def _binds_cores(binder: str, words: Sequence[str]) -> bool:
+    """Whether one of :data:`~modak.text.programs.BINDERS` with these words before its program binds to cores, not only to memory.
+
+    >>> _binds_cores("hwloc-bind", ["--membind", "node:0"]), _binds_cores("hwloc-bind", ["core:0-3", "--membind", "node:0"])
+    (False, True)
+    """
+    if binder == "numactl":
+        return any(map(_CORES_OF_NUMACTL.match, words))
+    if binder != "hwloc-bind":
+        return True
+    of_memory = False
+    for before, word in pairwise(("", *words)):
+        if word in ("--membind", "--cpubind"):
+            of_memory = word == "--membind"
+        elif not (of_memory or word.startswith("-") or before in _VALUE_FOLLOWS):
+            return True
+    return False
 
 
 def _secrets(request: Request) -> Iterator[Notice]:

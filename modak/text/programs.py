@@ -97,7 +97,8 @@ def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]
 
 def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     """The commands that a command starts, as far as they can be told from arguments: itself; those in the text of ``sh -c``; and, behind a
-    program that only runs another one, from each word on that may be that other, up to a path, a script or Python, which is the last.
+    program that only runs another one, from each word on that may be that other, up to a path, a script, Python or ``sh -c``, which is the
+    last.
 
     >>> [one[0] for one in started_by(("numactl", "-N", "0", "mpirun", "-np", "8", "./solver", "in"))]
     ['numactl', '0', 'mpirun', '8', './solver']
@@ -110,8 +111,9 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
         for at, word in enumerate(command[1:], 1):
             if lead(word).startswith("-") or command[at - 1] in _BEFORE_NAME:
                 continue
-            found += (*_commands_of_shell(command[at:]), command[at:])
-            if "/" in literal((word,)) or is_python(word) or is_script(word):
+            of_shell = _commands_of_shell(command[at:])
+            found += (*of_shell, command[at:])
+            if of_shell or "/" in literal((word,)) or is_python(word) or is_script(word):
                 break
     return tuple(found)
 
