@@ -135,7 +135,9 @@ def _pilot_job(chosen: Chosen) -> str:
     of_epochs = wanted.app_type == "ai_training" and (wanted.framework or wanted.workload.epochs)  # a grid search has none
     short = "with one or two epochs" if of_epochs else "with a short case"
     record = "the modak-result-….json that it writes" if chosen.request.application.write_result else "its time"
-    return f"run a pilot job on {sizes} {short} first ('modak results plan' writes scripts for it), then load {record} with 'modak load'"
+    counts = "job_options.node_count; " if chosen.nodes > 1 else ""
+    how = f"{counts}'modak results plan' writes scripts for it, on the machine of the database"
+    return f"run a pilot job on {sizes} {short} first ({how}), then load {record} with 'modak load'"
 
 
 def _doubted(chosen: Chosen) -> str | None:

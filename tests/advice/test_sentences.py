@@ -620,7 +620,8 @@ def test_results_that_name_no_system_are_not_those_of_a_system_that_is_named(kno
     models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100 / nodes) for nodes in (1, 2, 4))
     request = normalise({"job": {"target": {"name": "here"}, "optimisation": {"workload": {"application": "app"}}}}).request
     found = recommend(request, replace(known(None), models=models))
-    how = "load them again with 'modak load FILE --set system=here --replace' and the earlier options of that file, if any"
+    again = "load them again, if they are yours, with 'modak load FILE --set system=here --replace'"
+    how = f"{again} and the earlier options of that file, if any"
     assert (found.choices[0].prediction.basis, found.advice[0]) == ("none", f"results of 'app' name no system: if they are of here, {how}")
 
 
