@@ -14,7 +14,7 @@ from modak.choosing.mpi import whose_mpi
 from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
-from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, library, mpi_asked
+from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, is_said_distributed, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.data import addresses
@@ -23,7 +23,7 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import BINDERS, OPENERS, is_python, program_name, split_env, started_by
+from modak.text.programs import ALONE, BINDERS, OPENERS, is_python, program_name, split_env, started_by
 from modak.text.words import Word, expandable, lead, line, literal
 from modak.tuning.setting import setting_of
 
@@ -34,6 +34,7 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
     "R": "Rscript",
     "r": "Rscript",
     "jl": "julia",
+    "jar": "java -jar",
     "pl": "perl",
     "py": "python3",
 }
@@ -77,7 +78,13 @@ def of_configuration(
 
 def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
-    of_program = (*_no_program(request, spec), *_environments(request, spec), *_bound_alike(request, spec), *_secrets(request))
+    of_program = (
+        *_no_program(request, spec),
+        *_environments(request, spec),
+        *_bound_alike(request, spec),
+        *_copies(request, spec),
+        *_secrets(request),
+    )
     of_metric = (*_unread(request), *_cut_off(request))
     return (*addresses(request), *of_metric, *_unset(request, expanded), *of_program, *_around(request, spec))
 
@@ -257,6 +264,19 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         why = f"{name} is looked for in PATH, in which the folder of the job is not"
         return (Notice(field="application.executable", message=f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"),)
     return ()
+
+
+def _copies(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if nothing but a number of nodes, or of ranks on each, says that a program of Julia, R, … is several processes."""
+    application, options = request.application, request.job_options
+    _, command = split_env(application.command)
+    name = next((program_name(each[0]) for each in started_by(command) if program_name(each[0]) in ALONE), "") if command else ""
+    said = application.mpi_ranks or application.app_type not in (None, "other") or is_said_distributed(request)
+    if not name or said or spec.resources.ranks == 1:
+        return ()
+    field = "process_count_per_node" if options.process_count_per_node else "node_count"
+    text = f"{spec.resources.ranks} copies of the program start, and {name} does not connect them: application.mpi_ranks 1 starts it once"
+    return (Notice(field=f"job_options.{field}", message=text),)
 
 
 def _bound_alike(request: Request, spec: JobSpec) -> tuple[Notice, ...]:

@@ -36,6 +36,8 @@ TEXT_FOLLOWS: Final = re.compile("-[a-z]*c")
 _SHELLS: Final = frozenset({"sh", "bash"})
 OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
 """Programs that run another one in an environment: ``conda run python train.py``."""
+ALONE: Final = frozenset({"julia", "R", "Rscript", "octave", "octave-cli", "matlab", "java", "spark-submit"})
+"""Programs that run one of a user's, other than of Python, as one process, unless MPI connects several."""
 BINDERS: Final = frozenset({"numactl", "taskset", "hwloc-bind", "likwid-pin"})
 """Programs that run another one on cores that they are told."""
 _AROUND: Final = BINDERS | {"env", "time", "timeout", "nohup", "nice", "ionice", "stdbuf", "setsid", "likwid-perfctr", "perf", "strace"}
