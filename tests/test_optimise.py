@@ -1024,6 +1024,13 @@ def test_more_nodes_than_a_queue_takes_are_refused(
         ask(request, known(request.workload_name))
 
 
+@pytest.mark.parametrize(("ranks", "said"), [(1, "1 rank"), (96, "96 ranks")])
+def test_the_ranks_that_nodes_are_for_are_named(ranks: int, said: str, known: Known) -> None:
+    """One of them, too, in good English."""
+    found = answer(example("3dgan-supermuc-ng", application__mpi_ranks=ranks, optimisation__objective={}), known)
+    assert [line for line in found.plan.decisions if re.fullmatch(f"nodes: [0-9]+, for the requested {said}", line)]
+
+
 def test_the_closest_to_more_nodes_than_a_queue_takes_says_what_is_missed(known: Known) -> None:
     """And is ranked all the same, to be looked at."""
     request = example("3dgan-supermuc-ng", job_options={"node_count": 5000}, optimisation__objective={})
