@@ -113,9 +113,10 @@ class Remote:
         """``GET /results``, page by page."""
         return _rows(self._pages("/results", filters))
 
-    def listing(self, kind: str) -> list[dict[str, Any]]:
-        """``GET /kind``, page by page."""
-        return self._pages(f"/{kind}", {})
+    def listing(self, kind: str, application: str | None = None) -> list[dict[str, Any]]:
+        """``GET /kind``, page by page; of models only those of an application, if one is given."""
+        items = self._pages(f"/{kind}", {})
+        return items if application is None else [item for item in items if item["application"] == application]
 
     def item(self, kind: str, name: str) -> dict[str, Any]:
         """``GET /kind/NAME``."""

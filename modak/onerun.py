@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
+from modak import plugins
 from modak.choosing.decision import Decision
 from modak.choosing.openswitch import BUILD
 from modak.choosing.shapes import Shape
@@ -34,14 +36,25 @@ def measurement(request: Request, facts: Facts, decision: Decision, index: int) 
     shape, nodes = decision.shape_at(index), int(decision.scored.nodes[index])
     gpus = shape.gpus_per_node if decision.target.node else shape.gpus_per_node or None
     counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
+    array = _first_of_array(request.job_options.job_array, decision.target.scheduler)
     ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
     fixed = request.changed(
-        job_options=counts,
+        job_options={**counts, "job_array": array},
         application={**ranks, "write_result": True, "result_file": _result_file(request, decision, index)},
         optimisation=one_run(request, shape.compiler) | _fixed(request, shape),
     )
     own = decision.own_curve(index)
     return optimise(fixed, replace(facts, models=(own,)) if own else facts)
+
+
+def _first_of_array(array: str | None, scheduler: str) -> str | None:
+    """The first index of a job array: one job measures as much as all of them. All, where the scheduler has no array of one job.
+
+    >>> _first_of_array("5-99:2%10", "slurm"), _first_of_array("5-99:2", "pbspro")
+    ('5', '5-99:2')
+    """
+    first = re.match("[0-9]+", array or "")
+    return first[0] if first and plugins.find("schedulers", scheduler).array(first[0]) else array
 
 
 def _fixed(request: Request, shape: Shape) -> dict[str, Any]:

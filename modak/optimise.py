@@ -32,7 +32,7 @@ from modak.facts import Facts, same_name
 from modak.jobs.assembly import Configured, PlannedJob, choose_launcher, configured, of_size, planned_job
 from modak.jobs.building import build_of, definition_of, why_little_time, why_there
 from modak.jobs.spec import JobSpec
-from modak.jobs.walltime import beyond_limit, wall_time_of
+from modak.jobs.walltime import beyond_limit, wall_time_of, wrong_queue
 from modak.prepared import prepared
 from modak.script import job as jobscript
 from modak.script.build import render_build
@@ -98,8 +98,9 @@ def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
     target = resolve(request, prepared(facts))
     counts = stated_counts(request, target)
     check_limits(counts, request, target)
+    queue = wrong_queue(request, target, counts.nodes) if counts.nodes else ()
     noted = in_document(request, (*counts.warnings, *unused_image(request, target)))
-    return _each_once(target.warnings, noted, missing_figures(request, target), uncharged(request, target))
+    return _each_once(target.warnings, queue, noted, missing_figures(request, target), uncharged(request, target))
 
 
 def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
@@ -205,18 +206,21 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
     """The best configuration of each layout and some of the Pareto front of time and node-hours, the best by the objective first.
 
     Raises :class:`modak.errors.UnknownName` for a system that is neither described nor measured, unless there are results of no system
-    and its name is like none that is known, and :class:`modak.errors.Infeasible` if nothing meets the constraints; with ``closest`` the
-    configuration that comes closest is returned instead.
+    and its name is like none that is known, and :class:`modak.errors.Infeasible` if nothing meets the constraints, or no job may have the
+    requested time or nodes; with ``closest`` the configuration that comes closest is returned instead.
     """
     try:
-        return _recommended(request, facts, decide(request, facts))
+        decision = decide(request, facts)
+        wall_time_of(request, decision)
+        return _recommended(request, facts, decision, beyond_limit(request, decision))
     except Infeasible as error:
         if not closest:
             raise
         return replace(_recommended(request, facts, decide(request, facts, rank_closest)), missed=error.faults[0].message)
 
 
-def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommendation:
+def _recommended(request: Request, facts: Facts, decision: Decision, of_limits: Sequence[Notice] = ()) -> Recommendation:
+    """The configurations; ``of_limits``: what should be known of the time and the nodes that a job may have."""
     target, request = decision.target, without_compilers(request, decision.given_up)
     _check_known(target, decision, facts)
     shown = dict.fromkeys((decision.best, *best_of_other_shapes(decision), *pareto_front(decision, MOST_ON_FRONT)))
@@ -228,6 +232,7 @@ def _recommended(request: Request, facts: Facts, decision: Decision) -> Recommen
             target.warnings,
             in_document(request, decision.candidates.warnings),
             missing_figures(request, target),
+            of_limits,
             decision.amounts_needed,
             _unused_length(request, decision),
             in_document(request, (*decision.relaxed, *decision.given_up.values())),

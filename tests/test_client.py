@@ -109,6 +109,12 @@ def test_a_file_is_read_as_its_name_says(local: Service, remote: Remote, name: s
     assert told == {f"{name}:1: expected a list of records: [{{…}}, …]"}
 
 
+def test_models_of_one_application_are_the_same(local: Service, remote: Remote) -> None:
+    """Those of others are left out, here and over HTTP."""
+    found = local.listing("models", "3dgan")
+    assert remote.listing("models", "3dgan") == found != local.listing("models")
+
+
 def test_lists_and_results_are_the_same(local: Service, remote: Remote) -> None:
     """However many pages they take."""
     for kind in ("systems", "images", "rules", "models"):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from modak import chances, nextruns, onerun
-from modak.choosing.decision import choice_of
+from modak.choosing.decision import choice_of, decide
 from modak.choosing.objective import START_UP_S, Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
@@ -243,6 +243,13 @@ def test_a_run_on_gpus_has_the_cores_of_the_choice(known: Known) -> None:
     )
     cores = [re.findall(r"#SBATCH --cpus-per-task=(\d+)", script) for script in scripts]
     assert cores == [["12"], ["12"]]
+
+
+def test_a_run_for_a_job_array_is_one_job_of_it(known: Known) -> None:
+    """The others would measure the same, and are in no budget."""
+    asked, facts = request(job_options__job_array="5-99:2%10"), known("3dgan")
+    decision = decide(asked, facts)
+    assert "\n#SBATCH --array=5\n" in measurement(asked, facts, decision, decision.best).texts.job_script
 
 
 def test_given_counts_leave_the_sizes(known: Known) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -425,7 +426,8 @@ def test_the_default_time_of_a_partition_is_no_more_than_a_job_may_have(known: K
     assert f"#SBATCH --time={given}\n" in optimise(normalise({"job": job}).request, facts).texts.job_script
 
 
-def test_more_time_than_the_named_quality_of_service_gives_is_refused(known: Known) -> None:
+@pytest.mark.parametrize("ask", [optimise, recommend])
+def test_more_time_than_the_named_quality_of_service_gives_is_refused(ask: Callable[[Request, Facts], object], known: Known) -> None:
     """The system file says how long its jobs may run; the scheduler would reject the script."""
     request = example(
         "3dgan-supermuc-ng", job_options={"qos": "debug", "wall_time_limit": "01:00:00", "node_count": 1}, optimisation__objective={}
@@ -438,7 +440,7 @@ def test_more_time_than_the_named_quality_of_service_gives_is_refused(known: Kno
         facts, systems={**facts.systems, "supermuc-ng": system.model_copy(update={"partitions": (thin, *system.partitions[1:])})}
     )
     with pytest.raises(Infeasible, match="may run for at most 00:30:00: ask for no more"):
-        optimise(request, facts)
+        ask(request, facts)
 
 
 @pytest.mark.parametrize("asked", [{"partition": "of-my-own"}, {"qos": "long"}])
@@ -976,7 +978,10 @@ def test_two_hyper_threads_have_one_core(known: Known) -> None:
     ("asked", "says"),
     [
         ({"partition": "general", "node_count": 4}, "queue general .* 17 to 768 nodes, but this one has 4: .*; micro would take it"),
-        ({"node_count": 5000}, "queue large .* 769 to 3168 nodes, but this one has 5000: the scheduler will reject it$"),
+        (
+            {"node_count": 5000, "reservation": "all"},
+            "queue large .* 769 to 3168 nodes, but this one has 5000: the scheduler will reject it$",
+        ),
     ],
 )
 def test_a_queue_that_does_not_take_the_job_is_warned_of(asked: dict[str, Any], says: str, known: Known) -> None:
@@ -991,13 +996,46 @@ def test_a_queue_that_does_not_take_the_job_is_warned_of(asked: dict[str, Any], 
         ({"partition": "general", "node_count": 4}, "partition"),
         ({"queue": "general", "node_count": 4}, "queue"),
         ({"partition": "thin", "queue": "general", "node_count": 4}, "queue"),
-        ({"node_count": 5000}, "node_count"),
+        ({"node_count": 5000, "reservation": "all"}, "node_count"),
     ],
 )
 def test_a_queue_that_does_not_take_the_job_is_warned_of_where_it_is_named(asked: dict[str, Any], field: str, known: Known) -> None:
     """Or where so many nodes are asked for."""
     found = answer(example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={}), known)
     assert [one.field for one in found.plan.warnings if "will reject it" in one.message] == [f"job_options.{field}"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"node_count": 5000}, "node_count: queue large of .* takes jobs of 769 to 3168 nodes, but this one has 5000"),
+        ({"node_count": 1000, "queue": "general"}, "queue: queue general .* 17 to 768 nodes, but this one has 1000; large would take it"),
+        ({"node_count": 1000, "queue": "general", "reservation": "all"}, None),
+        ({"node_count": 1000, "queue": "general", "qos": "own"}, None),
+    ],
+)
+@pytest.mark.parametrize("ask", [optimise, recommend, check])
+def test_more_nodes_than_a_queue_takes_are_refused(
+    ask: Callable[[Request, Facts], object], asked: dict[str, Any], says: str | None, known: Known
+) -> None:
+    """Slurm keeps such a job waiting for ever, unless a reservation or another quality of service has limits of its own."""
+    request = example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={})
+    with pytest.raises(Infeasible, match=f"^job_options.{says}$") if says else nullcontext():
+        ask(request, known(request.workload_name))
+
+
+@pytest.mark.parametrize(("ranks", "said"), [(1, "1 rank"), (96, "96 ranks")])
+def test_the_ranks_that_nodes_are_for_are_named(ranks: int, said: str, known: Known) -> None:
+    """One of them, too, in good English."""
+    found = answer(example("3dgan-supermuc-ng", application__mpi_ranks=ranks, optimisation__objective={}), known)
+    assert [line for line in found.plan.decisions if re.fullmatch(f"nodes: [0-9]+, for the requested {said}", line)]
+
+
+def test_the_closest_to_more_nodes_than_a_queue_takes_says_what_is_missed(known: Known) -> None:
+    """And is ranked all the same, to be looked at."""
+    request = example("3dgan-supermuc-ng", job_options={"node_count": 5000}, optimisation__objective={})
+    found = recommend(request, known(request.workload_name), closest=True)
+    assert (found.choices[0].configuration.nodes, found.missed is not None and "takes jobs of 769 to 3168" in found.missed) == (5000, True)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from modak import plugins
 from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
-from modak.choosing.wishes import carrier, is_build, is_distributed, stated_nodes
+from modak.choosing.wishes import carrier, is_build, is_distributed, leaves_threads_open, stated_nodes
 from modak.choosing.workload import MOST_NAMED, only_one, speed_printed, units
 from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule, SeriesKey
@@ -58,6 +58,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _sources(chosen),
         _dataset(chosen),
         _array(chosen),
+        _serial(chosen),
         _around(chosen),
         _staged(chosen),
     )
@@ -134,7 +135,9 @@ def _pilot_job(chosen: Chosen) -> str:
     of_epochs = wanted.app_type == "ai_training" and (wanted.framework or wanted.workload.epochs)  # a grid search has none
     short = "with one or two epochs" if of_epochs else "with a short case"
     record = "the modak-result-….json that it writes" if chosen.request.application.write_result else "its time"
-    return f"run a pilot job on {sizes} {short} first ('modak results plan' writes scripts for it), then load {record} with 'modak load'"
+    counts = "job_options.node_count; " if chosen.nodes > 1 else ""
+    how = f"{counts}'modak results plan' writes scripts for it, on the machine of the database"
+    return f"run a pilot job on {sizes} {short} first ({how}), then load {record} with 'modak load'"
 
 
 def _doubted(chosen: Chosen) -> str | None:
@@ -426,6 +429,19 @@ def _array(chosen: Chosen) -> str | None:
     hours = f"{cell(jobs * chosen.nodes * seconds / 3600)} node-hours"
     rounds = f", and at {at_once} at a time {span(math.ceil(jobs / at_once) * seconds)}" if at_once < jobs else ""
     return f"{one}: all together take {hours}{rounds} (basis: {chosen.prediction.basis})"
+
+
+def _serial(chosen: Chosen) -> str | None:
+    """Each job of an array is given all cores of a node by the rule of thumb, though its program may use one of them."""
+    options, shape = chosen.request.job_options, chosen.shape
+    cores = chosen.request.application.threads or options.core_count_per_process or options.core_count
+    guessed = shape.origin == "topology" and shape.workers_per_node == 1 < shape.threads_per_rank and not shape.gpus_per_node
+    if _array(chosen) is None or cores or not guessed or chosen.nodes > 1 or not leaves_threads_open(chosen.request):
+        return None
+    whole = chosen.target.gives_whole_nodes or options.node_exclusive
+    share = "" if whole else "give application.threads 1, so that jobs share nodes where the site allows it, or "
+    many = f"{share}let one job start as many runs at once: \"sh -c 'seq 0 99 | xargs -n 1 -P $MODAK_THREADS ./run.sh'\""
+    return f"each job of the array is given all {shape.threads_per_rank} cores of a node; if the program uses one of them, {many}"
 
 
 def _around(chosen: Chosen) -> str | None:

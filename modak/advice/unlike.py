@@ -40,7 +40,7 @@ def differences(chosen: Chosen) -> Iterator[str]:
 def loaded_again(*columns: str, **values: str) -> str:
     """How what results do not state is filled in. What a file was read with before holds no more then: it is given again, too."""
     options = " ".join((*(f"--set {name}=…" for name in columns), *(f"--set {name}={value}" for name, value in values.items())))
-    return f"load them again with 'modak load FILE {options} --replace' and the earlier options of that file, if any"
+    return f"load them again, if they are yours, with 'modak load FILE {options} --replace' and the earlier options of that file, if any"
 
 
 def _trend(chosen: Chosen, curve: Curve, nearest: Mapping[str, str]) -> str:

@@ -27,15 +27,20 @@ def is_continued(request: Request) -> bool:
     return bool(request.job_options.signal or request.job_options.job_dependency or request.application.checkpoint)
 
 
-def binding_limit(request: Request, target: Target, nodes: int) -> int | None:
-    """The seconds that a job on a number of nodes can have, if that is less than the request asks for; ``None``: it is not, or not surely:
-    a quality of service or a reservation may have limits of its own that are not on record, and so may a partition, or one that scripts
-    do not name."""
-    options, limit = request.job_options, target.max_wall_time_s(nodes)
+def limits_hold(request: Request, target: Target) -> bool:
+    """Whether the limits of the target's queues are surely those of the job: a quality of service or a reservation may have limits of its
+    own that are not on record, and so may a partition, or one that scripts do not name."""
     unnamed = target.system is not None and target.system.partition_directive == "never"
-    unknown_qos = options.qos and options.qos not in [queue.qos for queue in target.queues]
-    over = options.wall_time_limit is not None and limit is not None and options.wall_time_limit > limit
-    return None if not over or unknown_qos or options.reservation or unnamed or not target.is_recorded else limit
+    unknown_qos = target.qos and target.qos not in [queue.qos for queue in target.queues]
+    return not (unknown_qos or request.job_options.reservation or unnamed) and target.is_recorded
+
+
+def binding_limit(request: Request, target: Target, nodes: int) -> int | None:
+    """The seconds that a job on a number of nodes can have, if that is less than the request asks for; ``None``: it is not, or not
+    surely."""
+    asked, limit = request.job_options.wall_time_limit, target.max_wall_time_s(nodes)
+    over = asked is not None and limit is not None and asked > limit
+    return limit if over and limits_hold(request, target) else None
 
 
 def longest_run(request: Request, target: Target) -> Callable[[int], float] | None:

@@ -244,7 +244,7 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     predicted, nodes = choice.prediction, choice.configuration.nodes
     given = decision.candidates.given
     if given.nodes or given.ranks:
-        return f"nodes: {nodes}, {'as requested' if given.nodes else f'for the {given.ranks} ranks that are requested'}"
+        return f"nodes: {nodes}, {'as requested' if given.nodes else 'for the requested ' + counted(given.ranks or 1, 'rank')}"
     text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
     excluded, scored = missed(decision), decision.scored
     if excluded:

@@ -94,6 +94,7 @@ def _show_plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
     typer.echo()
     show.heading("Job script")
     typer.echo(job["job_content"], nl=False)
+    show.note("-o DIR writes the script to a file, and says how to submit it; --script prints it alone")
 
 
 def recommend(

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from modak.facts import Known, Rule
 
 
-def _group(kind: str, about: str, listed: str, shown: str, removable: bool = True) -> typer.Typer:
-    """The commands of a kind of knowledge, with those that every kind has: list, show, and remove."""
+def _group(kind: str, about: str, listed: str, shown: str) -> typer.Typer:
+    """The commands of a kind of knowledge, with those that every kind has: list, show, and remove. Models are listed by application, too,
+    and not removed."""
     group = common.group(about)
     key = next(iter(COLUMNS[kind]))
     one = typer.Argument(metavar=key.upper(), help=f"The {key} of one of them, as in 'modak {kind} list'.")
 
     def list_(as_json: common.AsJson = False) -> None:
-        items = common.client().listing(kind)
-        if as_json:
-            show.document(items)
-        else:
-            show.table(*table(kind, items))
+        _show(kind, common.client().listing(kind), as_json)
+
+    def list_models(application: common.Application = None, as_json: common.AsJson = False) -> None:
+        _show(kind, _models_of(application), as_json)
 
     def show_(name: str = one) -> None:
         show.document(common.client().item(kind, name))
@@ -39,11 +39,30 @@ def _group(kind: str, about: str, listed: str, shown: str, removable: bool = Tru
         typer.echo(f"{kind.removesuffix('s')} {name} is removed")
         show.note(*notes)
 
-    group.command("list", help=listed)(list_)
+    group.command("list", help=listed)(list_models if kind == "models" else list_)
     group.command("show", help=shown)(show_)
-    if removable:
+    if kind != "models":
         group.command(help=f"Remove one of the {kind}. Results and plans that name it stay.")(remove)
     return group
+
+
+def _models_of(application: str | None) -> list[dict[str, Any]]:
+    """The models of one application, or all; an error names an application that may be meant in place of one that has none."""
+    from modak.facts import same_text
+
+    client, name = common.client(), None if application is None else same_text(application.strip())
+    items = client.listing("models", name)
+    if name is not None and not items:
+        raise common.no_model_of(name, {item["application"] for item in client.listing("models")})
+    return items
+
+
+def _show(kind: str, items: list[dict[str, Any]], as_json: bool) -> None:
+    """Print the items of a kind."""
+    if as_json:
+        show.document(items)
+    else:
+        show.table(*table(kind, items))
 
 
 systems = _group(
@@ -59,7 +78,6 @@ models = _group(
     "Show, evaluate and plot performance models.",
     "Show the fitted models. Series that have changed are fitted first.",
     "Show one as JSON: form, coefficients, results behind it.",
-    removable=False,
 )
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A TOML or JSON file; - reads standard input.")]

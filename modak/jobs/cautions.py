@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from packaging.version import Version
@@ -13,7 +14,7 @@ from modak.choosing.mpi import whose_mpi
 from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
-from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, library, mpi_asked
+from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, is_said_distributed, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.data import addresses
@@ -22,7 +23,7 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import BINDERS, OPENERS, is_python, program_name, split_env, started_by
+from modak.text.programs import ALONE, BINDERS, OPENERS, is_python, program_name, split_env, started_by
 from modak.text.words import Word, expandable, lead, line, literal
 from modak.tuning.setting import setting_of
 
@@ -33,13 +34,16 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
     "R": "Rscript",
     "r": "Rscript",
     "jl": "julia",
+    "jar": "java -jar",
     "pl": "perl",
     "py": "python3",
 }
 """What starts files with these endings."""
 _INSTALLERS: Final = OPENERS | {"pip", "pip3", "virtualenv"}
-_CORES_OF_NUMACTL: Final = re.compile("-[NC]|--(?:cpunode|physcpu|cpu)bind")
+_CORES_OF_NUMACTL: Final = re.compile("-[abl]*[NCc]|--(?:cpunode|physcpu|cpu)bind")
 """Options of numactl that bind to cores; others are about memory alone."""
+_VALUE_FOLLOWS: Final = frozenset({"--mempolicy", "--best-memattr", "--restrict", "--restrict-flags", "-i", "--input"})
+"""Options of hwloc-bind with a value of their own: it is no place to bind to."""
 _TAKES_DIGITS: Final = re.compile(
     r"""
     (
@@ -84,7 +88,13 @@ def of_configuration(
 
 def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
-    of_program = (*_no_program(request, spec), *_environments(request, spec), *_bound_alike(request, spec), *_secrets(request))
+    of_program = (
+        *_no_program(request, spec),
+        *_environments(request, spec),
+        *_bound_alike(request, spec),
+        *_copies(request, spec),
+        *_secrets(request),
+    )
     of_metric = (*_unread(request), *_cut_off(request))
     return (*addresses(request), *of_metric, *_unset(request, expanded), *of_program, *_around(request, spec))
 
@@ -266,17 +276,48 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     return ()
 
 
+def _copies(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if nothing but a number of nodes, or of ranks on each, says that a program of Julia, R, … is several processes."""
+    application, options = request.application, request.job_options
+    _, command = split_env(application.command)
+    name = next((program_name(each[0]) for each in started_by(command) if program_name(each[0]) in ALONE), "") if command else ""
+    said = application.mpi_ranks or application.app_type not in (None, "other") or is_said_distributed(request)
+    if not name or said or spec.resources.ranks == 1:
+        return ()
+    field = "process_count_per_node" if options.process_count_per_node else "node_count"
+    text = f"{spec.resources.ranks} copies of the program start, and {name} does not connect them: application.mpi_ranks 1 starts it once"
+    return (Notice(field=f"job_options.{field}", message=text),)
+
+
 def _bound_alike(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if the command begins with a program that binds each rank of a node to the same cores."""
     _, command = split_env(request.application.command)
     name, ranks = program_name(command[0]) if command else "", spec.resources.ranks_per_node
     if name not in BINDERS or ranks == 1:
         return ()
-    before_program = command[: -len(started_by(command)[-1])]
-    if name == "numactl" and not any(_CORES_OF_NUMACTL.match(lead(word)) for word in before_program):
+    if not _binds_cores(name, [lead(word) for word in command[1 : -len(started_by(command)[-1])]]):
         return ()
     why = f"{name} binds all {ranks} ranks of a node to the same cores, which they would share"
     return (Notice(field="application.executable", message=f"{why}: give the program without it"),)
+
+
+def _binds_cores(binder: str, words: Sequence[str]) -> bool:
+    """Whether one of :data:`~modak.text.programs.BINDERS` with these words before its program binds to cores, not only to memory.
+
+    >>> _binds_cores("hwloc-bind", ["--membind", "node:0"]), _binds_cores("hwloc-bind", ["core:0-3", "--membind", "node:0"])
+    (False, True)
+    """
+    if binder == "numactl":
+        return any(map(_CORES_OF_NUMACTL.match, words))
+    if binder != "hwloc-bind":
+        return True
+    of_memory = False
+    for before, word in pairwise(("", *words)):
+        if word in ("--membind", "--cpubind"):
+            of_memory = word == "--membind"
+        elif not (of_memory or word.startswith("-") or before in _VALUE_FOLLOWS):
+            return True
+    return False
 
 
 def _secrets(request: Request) -> Iterator[Notice]:

@@ -20,7 +20,7 @@ from modak.text.programs import (
 from modak.text.words import Joined, Variable, Word, line
 from modak.tuning.setting import option_words
 
-OTHERS: Final = LAUNCHERS | {"jsrun", "likwid-mpirun"}
+OTHERS: Final = LAUNCHERS | {"jsrun", "likwid-mpirun", "charmrun"}
 """Launchers that are none of PyTorch's."""
 COMMAND: Final = "MODAK_COMMAND"
 """The variable that names the program of a request without any."""

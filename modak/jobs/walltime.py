@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from modak.choosing.decision import Decision
-from modak.choosing.ending import binding_limit, is_continued
+from modak.choosing.ending import binding_limit, is_continued, limits_hold
 from modak.choosing.workload import only_one
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Partition
 from modak.schedulers.header import LEFT_TO_REQUEST
+from modak.target import Target
 from modak.text.amounts import as_given, counted, counted_range
 from modak.text.units import clock
 
@@ -131,29 +132,35 @@ def _has_to_be_given(decision: Decision) -> bool:
 
 
 def beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:
-    """Warnings if the queue does not take a job of so many nodes, allows less than the requested wall time, or if a limit stops the run."""
-    return (*_wrong_queue(request, decision), *_too_long(request, decision), *_too_short(request, decision))
+    """Warnings if the queue does not take a job of so many nodes, allows less than the requested wall time, or if a limit stops the run.
+
+    Raises the error of :func:`wrong_queue`.
+    """
+    return (*wrong_queue(request, decision.target, decision.nodes), *_too_long(request, decision), *_too_short(request, decision))
 
 
-def _wrong_queue(request: Request, decision: Decision) -> tuple[Notice, ...]:
-    target, nodes = decision.target, decision.nodes
-    queues = target.partition.queues if target.partition else ()
+def wrong_queue(request: Request, target: Target, nodes: int) -> tuple[Notice, ...]:
+    """A warning if the queue that the request names, or the nearest one, does not take a job of so many nodes.
+
+    Raises :class:`modak.errors.Infeasible` for more nodes than it surely takes: Slurm may keep such a job waiting for ever.
+    """
     named = target.queue_for(nodes)
     if named is None or named.min_nodes <= nodes <= named.max_nodes:
         return ()
     others = dict.fromkeys(
         f"{queue.name} ({f'qos {queue.qos}' if queue.qos else 'without a qos'})" if queue.name == named.name else queue.name
-        for queue in queues
-        if queue.min_nodes <= nodes <= queue.max_nodes
+        for queue in (target.partition.queues_for(nodes) if target.partition else ())
     )
     instead = f"; {' and '.join(others)} would take it" if others else ""
     sizes = counted_range(named.min_nodes, named.max_nodes, "node")
     called = f"{named.name} (qos {named.qos})" if named.qos else named.name
-    text = f"queue {called} of {target.title} takes jobs of {sizes}, but this one has {nodes}: the scheduler will reject it{instead}"
+    text = f"queue {called} of {target.title} takes jobs of {sizes}, but this one has {nodes}"
     options = request.job_options
     queue = options.queue if options.queue == named.name or not options.partition else None
-    field = "queue" if queue else "partition" if options.partition else "node_count"
-    return (Notice(field=f"job_options.{field}", message=text),)
+    field = f"job_options.{'queue' if queue else 'partition' if options.partition else 'node_count'}"
+    if nodes > named.max_nodes and limits_hold(request, target):
+        raise Infeasible(f"{text}{instead}", field=field)
+    return (Notice(field=field, message=f"{text}: the scheduler will reject it{instead}"),)
 
 
 def _too_long(request: Request, decision: Decision) -> tuple[Notice, ...]:

@@ -23,7 +23,8 @@ _MPIRUN: Final[Mapping[str, str]] = dict.fromkeys(("-n", "--n", "-np", "--np"), 
 _OPEN_MPI: Final[Mapping[str, str]] = {**_MPIRUN, "-N": "process_count_per_node"}
 _COUNTS: Final[Mapping[str, Mapping[str, str]]] = {
     **dict.fromkeys(("mpirun", "mpiexec", "mpiexec.hydra", "mpirun.mpich", "mpiexec.mpich", "horovodrun", "ibrun"), _MPIRUN),
-    **dict.fromkeys(("orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi"), _OPEN_MPI),
+    **dict.fromkeys(("cafrun", "cafrun.openmpi", "cafrun.mpich"), _MPIRUN),  # mpiexec, for coarrays of Fortran
+    **dict.fromkeys(("orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi", "oshrun", "shmemrun"), _OPEN_MPI),
     "aprun": {"-n": "mpi_ranks", "-N": "process_count_per_node", "-d": "core_count_per_process"},
     "srun": {
         **dict.fromkeys(("-n", "--ntasks"), "mpi_ranks"),

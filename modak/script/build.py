@@ -6,6 +6,7 @@ A build command is code of the request: it is written to a file and runs inside 
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -109,7 +110,7 @@ def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[L
     """Fetches the sources once, and runs the build command in their directory; that of a single file is the one of submission."""
     if build.command and job.container:
         yield from section("checks", runtime.preflight(job))
-    if build.source:
+    if build.source and posixpath.normpath(build.source) != ".":  # "." is built where it lies: it cannot be copied into itself
         place = word(*_source(build.source))
         folder = _folder(build.source)
         alone = _is_one_file(build.source)

@@ -200,10 +200,10 @@ class Service:
         """All results that match the filters: the columns, and rows of text."""
         return self.store.export_rows(filters)
 
-    def listing(self, kind: str) -> list[Json]:
-        """Every item of ``systems``, ``images``, ``rules`` or ``models``."""
+    def listing(self, kind: str, application: str | None = None) -> list[Json]:
+        """Every item of ``systems``, ``images``, ``rules`` or ``models``; of models only those of an application, if one is given."""
         if kind == "models":
-            return [records.model(curve) for curve in self.store.models()]
+            return [records.model(curve) for curve in self.store.models(application)]
         facts = self.facts()
         items = {"systems": tuple(facts.systems.values()), "images": facts.images, "rules": facts.rules}[kind]
         return [item.model_dump(mode="json", exclude_unset=True) for item in items]

@@ -36,6 +36,8 @@ TEXT_FOLLOWS: Final = re.compile("-[a-z]*c")
 _SHELLS: Final = frozenset({"sh", "bash"})
 OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
 """Programs that run another one in an environment: ``conda run python train.py``."""
+ALONE: Final = frozenset({"julia", "R", "Rscript", "octave", "octave-cli", "matlab", "java", "spark-submit"})
+"""Programs that run one of a user's, other than of Python, as one process, unless MPI connects several."""
 BINDERS: Final = frozenset({"numactl", "taskset", "hwloc-bind", "likwid-pin"})
 """Programs that run another one on cores that they are told."""
 _AROUND: Final = BINDERS | {"env", "time", "timeout", "nohup", "nice", "ionice", "stdbuf", "setsid", "likwid-perfctr", "perf", "strace"}
@@ -97,7 +99,8 @@ def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]
 
 def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     """The commands that a command starts, as far as they can be told from arguments: itself; those in the text of ``sh -c``; and, behind a
-    program that only runs another one, from each word on that may be that other, up to a path, a script or Python, which is the last.
+    program that only runs another one, from each word on that may be that other, up to a path, a script, Python or ``sh -c``, which is the
+    last.
 
     >>> [one[0] for one in started_by(("numactl", "-N", "0", "mpirun", "-np", "8", "./solver", "in"))]
     ['numactl', '0', 'mpirun', '8', './solver']
@@ -110,8 +113,9 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
         for at, word in enumerate(command[1:], 1):
             if lead(word).startswith("-") or command[at - 1] in _BEFORE_NAME:
                 continue
-            found += (*_commands_of_shell(command[at:]), command[at:])
-            if "/" in literal((word,)) or is_python(word) or is_script(word):
+            of_shell = _commands_of_shell(command[at:])
+            found += (*of_shell, command[at:])
+            if of_shell or "/" in literal((word,)) or is_python(word) or is_script(word):
                 break
     return tuple(found)
 

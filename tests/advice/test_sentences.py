@@ -309,6 +309,24 @@ def test_the_work_of_all_jobs_of_an_array_is_told(known: Known, array: str, said
     assert [said in text for text in told] == [True] * bool(said)
 
 
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        ({}, "given all 20 cores of a node; if the program uses one of them, give application.threads 1"),
+        ({"job_options": {"job_array": "0-9", "node_exclusive": True}}, "uses one of them, let one job start as many runs at once"),
+        ({"application": {"executable": "./run", "threads": 20}}, ""),
+        ({"optimisation": {"app_type": "hpc", "hpc": {"openmp": {}}}}, ""),
+        ({"job_options": {"job_array": "0"}}, ""),
+        ({"job_options": {}}, ""),
+    ],
+)
+def test_jobs_of_an_array_are_not_given_a_node_each_without_a_word(known: Known, job: dict[str, Any], told: str) -> None:
+    """A sweep of short serial runs would keep a whole node busy with each."""
+    whole = {"application": {"executable": "./run"}, "target": {"name": "hlrs-testbed"}, "job_options": {"job_array": "0-9"}} | job
+    advice = recommend(normalise({"job": whole}).request, known(None)).advice
+    assert [told in each for each in advice if "if the program uses one of them" in each] == [True] * bool(told)
+
+
 @pytest.mark.parametrize(("asked", "said"), [(None, 1), ("clic", 0)])
 def test_a_data_set_that_is_taken_for_the_jobs_is_named(asked: str | None, said: int) -> None:
     """It may be another one; and the job's result counts for it only if the request names it."""
@@ -602,7 +620,8 @@ def test_results_that_name_no_system_are_not_those_of_a_system_that_is_named(kno
     models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100 / nodes) for nodes in (1, 2, 4))
     request = normalise({"job": {"target": {"name": "here"}, "optimisation": {"workload": {"application": "app"}}}}).request
     found = recommend(request, replace(known(None), models=models))
-    how = "load them again with 'modak load FILE --set system=here --replace' and the earlier options of that file, if any"
+    again = "load them again, if they are yours, with 'modak load FILE --set system=here --replace'"
+    how = f"{again} and the earlier options of that file, if any"
     assert (found.choices[0].prediction.basis, found.advice[0]) == ("none", f"results of 'app' name no system: if they are of here, {how}")
 
 

@@ -79,6 +79,12 @@ def test_output_writes_the_files_and_names_them(run: Run, tmp_path: Path) -> Non
     assert [file.name for file in folder.iterdir() if file.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize(("options", "said"), [((), 1), (("--script",), 0), (("--json",), 0)])
+def test_an_answer_that_ends_in_its_script_says_how_to_keep_it(run: Run, options: tuple[str, ...], said: int) -> None:
+    """On a terminal the script is the last that is seen."""
+    assert run("optimise", EXAMPLE, *options).err.count("note: -o DIR writes the script to a file") == said
+
+
 def test_output_replaces_no_pipe_and_no_stream(run: Run, tmp_path: Path) -> None:
     """Root could do so even to /dev/stdout, for every program of the machine: that is a link as the one here."""
     os.mkfifo(tmp_path / "pipe")

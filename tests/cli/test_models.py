@@ -30,6 +30,18 @@ def test_evaluate_shows_ours_beside_the_fields(run: Run) -> None:
     assert ran.out.index("up to 1 doubling") > ran.out.index("90% intervals")
 
 
+def test_models_are_listed_by_application(run: Run) -> None:
+    """A database has hundreds of others."""
+    names = {item["application"] for item in json.loads(run("models", "list", "--application", "3dgan", "--json").out)}
+    assert names == {"3dgan"}
+
+
+def test_an_application_without_models_is_not_listed_as_nothing(run: Run) -> None:
+    """The name that may be meant is told."""
+    ran = run("models", "list", "--application", "3dgam")
+    assert (ran.status, "did you mean '3dgan'?" in ran.err) == (1, True)
+
+
 def test_evaluate_as_json_has_every_figure(run: Run) -> None:
     """On the packaged evidence ours are better than Amdahl, and the intervals hold what was hidden."""
     proof = json.loads(run("models", "evaluate", "--application", "3dgan", "--json").out)

@@ -30,6 +30,7 @@ def told(field: str, *, image: bool = False, **application: Any) -> list[str]:
         ("run.sh 1", "'bash run.sh'"),
         ("env A=1 run.sh", "'bash run.sh'"),
         ("fit.R", "'Rscript fit.R'"),
+        ("app.jar --n 3", "'java -jar app.jar'"),
         ("docker run --gpus all own/image python train.py", "name its image in application.container_runtime"),
         ("sbatch job.sh", "sbatch only queues another job: name what that job is to run"),
         ("./run.sh 1", None),
@@ -54,6 +55,11 @@ def test_a_file_that_does_not_start_as_it_is_written_is_told(executable: str, sa
         ("numactl -l sh -c './solver -N 1'", 2, False),
         ("taskset -c 0-3 ./solver", 2, True),
         ("likwid-pin -c 0-3 ./solver", 2, True),
+        ("numactl -lc 0 ./solver", 2, True),
+        ("hwloc-bind core:0-3 ./solver", 2, True),
+        ("hwloc-bind --mempolicy interleave --membind node:0 --cpubind core:0-3 -- ./solver", 2, True),
+        ("hwloc-bind core:0-3 --membind node:0 ./solver", 2, True),
+        ("hwloc-bind --mempolicy interleave --membind node:all -- ./solver", 2, False),
         ("numactl --interleave=all ./solver -N 1", 2, False),
         ("numactl -m 1 ./solver", 2, False),
         ("taskset -c 0-3 ./solver", 1, False),
@@ -65,6 +71,27 @@ def test_what_binds_all_ranks_of_a_node_to_the_same_cores_is_told(executable: st
     counts = {"job_options": {"process_count_per_node": ranks, "node_count": 2}}
     warnings = optimise(normalise({"job": job | counts}).request, Facts(version="1")).plan.warnings
     assert any(f"binds all {ranks} ranks of a node to the same cores" in each.message for each in warnings) == warned
+
+
+@pytest.mark.parametrize(
+    ("executable", "application", "optimisation", "warned"),
+    [
+        ("julia -p 2 prog.jl", {}, {}, True),
+        ("env A=1 nice spark-submit p.py", {"app_type": "other"}, {"app_type": "big_data"}, True),
+        ("julia prog.jl", {"mpi_ranks": 1}, {}, False),
+        ("julia prog.jl", {"app_type": "mpi"}, {}, False),
+        ("Rscript fit.R", {}, {"app_type": "big_data", "big_data": {"config": {"distributed_training": True}}}, False),
+        ("./solver julia", {}, {}, False),
+    ],
+)
+def test_copies_of_a_program_that_starts_others_by_itself_are_told(
+    executable: str, application: dict[str, Any], optimisation: dict[str, Any], warned: bool
+) -> None:
+    """Each would do all of the work."""
+    job = {"application": {"executable": executable, **application}, "optimisation": optimisation, "job_options": {"node_count": 2}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    told = [one.field for one in warnings if "2 copies of the program start" in one.message]
+    assert told == ["job_options.node_count"] * warned
 
 
 @pytest.mark.parametrize(("executable", "warned"), [("conda run -n torch python train.py", True), ("conda-train", False)])

@@ -142,6 +142,7 @@ def test_a_launcher_within_the_text_of_a_shell_is_one(command: str, launcher: st
     ("command", "launcher"),
     [
         ("time mpirun -np 8 ./solver", "mpirun"),
+        ("time charmrun +p8 ./namd2 in.namd", "charmrun"),
         ("timeout 3600 /opt/openmpi/bin/mpirun -np 8 ./solver", "mpirun"),
         ("numactl --interleave=all srun ./solver", "srun"),
         ("numactl -N 0 env A=1 mpirun ./solver", "mpirun"),

@@ -27,6 +27,8 @@ COUNTED = [
     ("mpirun --map-by ppr:4:node:PE=10 --bind-to core -n 16 ./solver x.in", {"mpi_ranks": 16, "process_count_per_node": 4}),
     ("srun -N2 --ntasks=8 --cpus-per-task 5 ./solver x.in", {"node_count": 2, "mpi_ranks": 8, "core_count_per_process": 5}),
     ("aprun -n 8 -N 4 -d 6 ./solver x.in", {"mpi_ranks": 8, "process_count_per_node": 4, "core_count_per_process": 6}),
+    ("cafrun -np 4 ./solver x.in", {"mpi_ranks": 4}),
+    ("oshrun -np 4 -N 2 ./solver x.in", {"mpi_ranks": 4, "process_count_per_node": 2}),
     ("orterun -np 4 -N 2 ./solver x.in", {"mpi_ranks": 4, "process_count_per_node": 2}),
 ]
 

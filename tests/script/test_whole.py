@@ -839,6 +839,14 @@ def test_a_path_may_be_a_single_source_file_or_a_directory_that_is_named_like_on
         assert (tmp_path / built).read_text() == "once\nonce\n"
 
 
+@pytest.mark.parametrize("source", [".", "./"])
+def test_sources_in_the_directory_of_submission_are_built_there(tmp_path: Path, source: str) -> None:
+    """Where the user's Makefile is: a copy of a directory into itself fails."""
+    (tmp_path / "Makefile").write_text("solver:\n\ttouch solver\n")
+    done = ran(render_build(SMALL, BuildSpec(source=source, command="make"), "shell").text, tmp_path)
+    assert (done.returncode, (tmp_path / "solver").exists()) == (0, True), done.stderr
+
+
 def test_a_repository_that_is_named_like_a_file_is_cloned() -> None:
     """Its page in the forge would be downloaded without an error."""
     text = render_build(SMALL, BuildSpec(source="https://example.org/team/llama.cpp", command="make"), "shell").text

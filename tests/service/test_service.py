@@ -126,7 +126,7 @@ def test_an_application_is_not_named_as_similar_to_itself(service: Service, load
     load("application,metric,value\nown,accuracy,0.9\n")
     first, *_ = service.recommend({"job": {"optimisation": {"workload": {"application": "own"}}}})["advice"]
     assert first.startswith("there is no usable result of 'own': run a pilot job")
-    assert "'modak results plan' writes scripts for it" in first
+    assert "first ('modak results plan' writes scripts for it, on the machine of the database)" in first
 
 
 def test_a_pilot_without_a_record_is_loaded_by_its_time(service: Service) -> None:
