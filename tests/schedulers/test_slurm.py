@@ -60,6 +60,21 @@ def test_the_sites_word_replaces_what_it_excludes(wanted: str, said: dict[str, A
     assert header(replace(BARE, system=SITE), **said)[0] not in header(at(wanted), **said)
 
 
+@pytest.mark.parametrize(("wanted", "replaced"), [("-n 96", "--ntasks=96"), ("-O", "--overcommit")])
+def test_the_sites_word_replaces_what_ranks_that_share_cores_need(wanted: str, replaced: str) -> None:
+    """In its short form, too."""
+    job = replace(at(wanted), resources=Resources(ranks_per_node=96, oversubscribed=True))
+    alone = header(replace(job, system=SITE))
+    assert [option for option in alone if option not in header(job)] == [replaced]
+
+
+@pytest.mark.parametrize(("memory", "field"), [("memory_per_node", "memory_limit"), ("memory_per_core", "minimum_memory_per_processor")])
+def test_resource_directives_stand_for_the_memory_of_the_job_too(memory: str, field: str) -> None:
+    """A site that asks for nodes in its own words gives each its memory: one option more might be refused. The warning says so."""
+    job = replace(BARE, resources=Resources(**{memory: 2**31}), resource_directives=("--nodes={nodes}",))
+    assert (header(job), warned(job)) == ([], [field])
+
+
 @pytest.mark.parametrize("memory", ["--mem=0", "--mem-per-gpu=4G"])
 def test_the_sites_memory_goes_before_memory_per_core(memory: str) -> None:
     """sbatch refuses a script with both kinds."""
