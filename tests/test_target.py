@@ -588,6 +588,28 @@ def test_a_partition_that_is_not_recorded_has_no_queue_or_quality_of_service_of_
     assert (found.partition_for(4, None), found.qos_for(4, None), found.queue_for(4)) == ("special", None, None)
 
 
+def test_a_partition_that_is_not_recorded_is_not_said_to_give_whole_nodes(known: Known) -> None:
+    """The default one does."""
+    found = place(known, {"name": "supermuc-ng"})
+    assert found.partition is not None
+    found = replace(found, partition=found.partition.model_copy(update={"whole_nodes": True}))
+    assert (found.gives_whole_nodes, replace(found, scheduler_partition="special").gives_whole_nodes) == (True, False)
+
+
+@pytest.mark.parametrize(("nodes", "named", "queue"), [(2, None, "small"), (5, None, "large"), (2, "large", "large")])
+def test_of_the_queues_of_a_quality_of_service_the_one_that_takes_the_job_is_asked_for(
+    known: Known, nodes: int, named: str | None, queue: str
+) -> None:
+    """The one that the request names stays, also if it does not."""
+    queues = tuple(Queue(name=name, qos="long", min_nodes=few, max_nodes=many) for name, few, many in (("small", 1, 2), ("large", 3, 9)))
+    found = place(known, {"name": "supermuc-ng"}, qos="long")
+    assert found.partition is not None
+    found = replace(found, partition=found.partition.model_copy(update={"queues": queues}), scheduler_partition=named)
+    asked = found.queue_for(nodes)
+    assert asked is not None
+    assert asked.name == queue
+
+
 def test_a_partition_has_a_quality_of_service_of_its_own(known: Known) -> None:
     """For jobs that name none."""
     found = place(known, {"name": "supermuc-ng"}, partition="fat")

@@ -123,6 +123,7 @@ def test_hydra_starts_ranks_by_srun_on_one_node_too(flavour: str, unset: bool) -
     ("mpi", "version", "asked", "told"),
     [
         ("openmpi", "5.0.10", "pmi2", "pmix"),
+        ("openmpi", "5.0.0", "pmi2", "pmix"),
         ("openmpi", "4.1.6", "pmi2", "pmi2"),
         ("openmpi", None, "pmi2", "pmi2"),
         ("mpich", "5.0.2", "pmi2", "pmi2"),
