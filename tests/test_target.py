@@ -933,6 +933,24 @@ def test_what_a_partition_takes_is_told_to_a_request_that_names_none(known: Know
     ]
 
 
+@pytest.mark.parametrize(
+    ("update", "options"),
+    [
+        ({}, {"qos": "normal"}),
+        ({"qos": "normal"}, {}),
+        ({"queues": (Queue(name="one", qos="normal", max_nodes=8),)}, {}),
+        ({"allowed_qos": ()}, {}),
+        ({}, {"partition": "special"}),
+    ],
+)
+def test_nothing_is_told_of_qualities_of_service_where_the_job_has_one_or_may_have_any(
+    known: Known, update: dict[str, Any], options: dict[str, Any]
+) -> None:
+    """By the request, the partition or its queues; of a partition that is not on record nothing is known."""
+    facts = with_partitions(known, CPUS.model_copy(update={"default": True, **update}))
+    assert [line for line in resolve(asking(options), facts).decisions if line.startswith("qos: ")] == []
+
+
 def asking(options: Mapping[str, Any]) -> Request:
     """A request for SuperMUC-NG."""
     return normalise({"job": {"target": {"name": "supermuc-ng"}, "job_options": options}}).request
@@ -948,7 +966,7 @@ def with_partitions(known: Known, *partitions: Partition) -> Facts:
 @pytest.mark.parametrize(
     ("required", "mandatory", "account", "told"),
     [
-        (True, (), None, ["are charged to a project"]),
+        (True, (), None, ["jobs on supermuc-ng are charged to a project"]),
         (True, (), "pr12ab", []),
         (False, (), None, []),
         (True, ("--account",), None, ["the site requires --account in every job"]),
