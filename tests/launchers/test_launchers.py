@@ -221,6 +221,11 @@ def test_openmp_gets_the_threads_of_a_rank_on_its_cores(launcher: str) -> None:
     assert variables(replace(JOB, launcher=launcher))["OMP_PLACES"] == "cores"
 
 
+def test_a_single_thread_is_given_no_place() -> None:
+    """It is where its rank is; what the program starts beside it would be held there, too."""
+    assert openmp(Resources()) == {"OMP_NUM_THREADS": "1"}
+
+
 @pytest.mark.parametrize(
     ("threads", "cores", "bound"),
     [
@@ -470,6 +475,7 @@ def test_jsrun_gives_each_node_one_resource_set() -> None:
     assert line(job, "lsf") == "jsrun -n 2 -r 1 -a 4 -c 48 -g 4 -d packed -b packed:12 ./solver -x"
     jsrun, lsf = plugins.find("launchers", "jsrun"), plugins.find("schedulers", "lsf")
     assert "do not divide evenly" in jsrun.unfit(replace(job, resources=replace(LAYOUT, total_ranks=7)), lsf)
+    assert jsrun.unfit(job, lsf) == ""
     assert "under LSF, not under slurm" in jsrun.unfit(job, plugins.find("schedulers", "slurm"))
 
 
