@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -39,7 +40,12 @@ settings.load_profile("fixed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The environment of the whole run: no setting of the user's or of a `make` that started it, an empty home."""
+    """The environment of the whole run: no setting of the user's or of a `make` that started it, an empty home.
+
+    Its folders have names without blanks and quotes, whatever TMPDIR says: those of images may have none, nor may a Slurm's own.
+    """
+    if not re.fullmatch(r"[\w./+-]+", tempfile.gettempdir(), re.ASCII):
+        os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
     home = tempfile.mkdtemp(prefix="modak-tests-home-")
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
     for name in [name for name in os.environ if name.startswith(("MODAK_", "XDG_", "SLURM_", "SBATCH_", "PBS_", "MAKE", "PG"))]:

@@ -1444,6 +1444,7 @@ def test_a_system_that_nobody_described_is_as_large_as_its_results_allow(known: 
         (True, {}, None),
         (True, {"container_runtime": "none"}, "target.container_runtime is 'none'"),
         (None, {"container_runtime": "apptainer"}, None),
+        (False, {"container_runtime": "apptainer"}, None),
     ],
 )
 def test_an_image_that_no_runtime_can_run_is_told(allowed: bool | None, asked: dict[str, Any], told: str | None, known: Known) -> None:

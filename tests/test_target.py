@@ -588,6 +588,28 @@ def test_a_partition_that_is_not_recorded_has_no_queue_or_quality_of_service_of_
     assert (found.partition_for(4, None), found.qos_for(4, None), found.queue_for(4)) == ("special", None, None)
 
 
+def test_a_partition_that_is_not_recorded_is_not_said_to_give_whole_nodes(known: Known) -> None:
+    """The default one does."""
+    found = place(known, {"name": "supermuc-ng"})
+    assert found.partition is not None
+    found = replace(found, partition=found.partition.model_copy(update={"whole_nodes": True}))
+    assert (found.gives_whole_nodes, replace(found, scheduler_partition="special").gives_whole_nodes) == (True, False)
+
+
+@pytest.mark.parametrize(("nodes", "named", "queue"), [(2, None, "small"), (5, None, "large"), (2, "large", "large")])
+def test_of_the_queues_of_a_quality_of_service_the_one_that_takes_the_job_is_asked_for(
+    known: Known, nodes: int, named: str | None, queue: str
+) -> None:
+    """The one that the request names stays, also if it does not."""
+    queues = tuple(Queue(name=name, qos="long", min_nodes=few, max_nodes=many) for name, few, many in (("small", 1, 2), ("large", 3, 9)))
+    found = place(known, {"name": "supermuc-ng"}, qos="long")
+    assert found.partition is not None
+    found = replace(found, partition=found.partition.model_copy(update={"queues": queues}), scheduler_partition=named)
+    asked = found.queue_for(nodes)
+    assert asked is not None
+    assert asked.name == queue
+
+
 def test_a_partition_has_a_quality_of_service_of_its_own(known: Known) -> None:
     """For jobs that name none."""
     found = place(known, {"name": "supermuc-ng"}, partition="fat")
@@ -911,6 +933,24 @@ def test_what_a_partition_takes_is_told_to_a_request_that_names_none(known: Know
     ]
 
 
+@pytest.mark.parametrize(
+    ("update", "options"),
+    [
+        ({}, {"qos": "normal"}),
+        ({"qos": "normal"}, {}),
+        ({"queues": (Queue(name="one", qos="normal", max_nodes=8),)}, {}),
+        ({"allowed_qos": ()}, {}),
+        ({}, {"partition": "special"}),
+    ],
+)
+def test_nothing_is_told_of_qualities_of_service_where_the_job_has_one_or_may_have_any(
+    known: Known, update: dict[str, Any], options: dict[str, Any]
+) -> None:
+    """By the request, the partition or its queues; of a partition that is not on record nothing is known."""
+    facts = with_partitions(known, CPUS.model_copy(update={"default": True, **update}))
+    assert [line for line in resolve(asking(options), facts).decisions if line.startswith("qos: ")] == []
+
+
 def asking(options: Mapping[str, Any]) -> Request:
     """A request for SuperMUC-NG."""
     return normalise({"job": {"target": {"name": "supermuc-ng"}, "job_options": options}}).request
@@ -926,7 +966,7 @@ def with_partitions(known: Known, *partitions: Partition) -> Facts:
 @pytest.mark.parametrize(
     ("required", "mandatory", "account", "told"),
     [
-        (True, (), None, ["are charged to a project"]),
+        (True, (), None, ["jobs on supermuc-ng are charged to a project"]),
         (True, (), "pr12ab", []),
         (False, (), None, []),
         (True, ("--account",), None, ["the site requires --account in every job"]),

@@ -33,7 +33,7 @@ SYNONYMS: Final = {
 }  # fmt: skip
 """Options that exclude another one (sbatch refuses both kinds of memory) or are its short form, and that one."""
 ASKING: Final = frozenset(
-    f"--{name}" for name in ("nodes", "ntasks", "ntasks-per-node", "cpus-per-task", "gres", "gpus-per-node", "mem", "mem-per-cpu")
+    f"--{name}" for name in ("nodes", "ntasks-per-node", "cpus-per-task", "gres", "gpus-per-node", "mem", "mem-per-cpu")
 )
 GPUS: Final = "--gpus-per-node={gpus_per_node}"
 """MODAK's own words for GPUs as a resource directive, which ``modak systems detect`` writes: a site's ``gpu_directive`` replaces them."""
@@ -131,9 +131,7 @@ class Slurm(Scheduler):
         }
         chosen: tuple[Option, ...] = options(table)
         job = _with_gpu_directive(job)
-        if has.oversubscribed:
-            return with_site(_of_all_nodes(job), chosen, _warnings(job), SYNONYMS, ASKING - {"--ntasks"})
-        return with_site(job, chosen, _warnings(job), SYNONYMS, ASKING)
+        return with_site(_of_all_nodes(job) if has.oversubscribed else job, chosen, _warnings(job), SYNONYMS, ASKING)
 
     def array(self, indices: str) -> str | None:
         """Any."""

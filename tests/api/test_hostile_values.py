@@ -146,24 +146,36 @@ def test_a_filter_is_exact_text(web: TestClient, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "field"),
     [
-        {"job_options.node_count": 2, "application.mpi_ranks": 3, "job_options.process_count_per_node": 7},
-        {"job_options.core_count": 4096, "target.name": "supermuc-ng"},
-        {"optimisation.app_type": "hpc", "optimisation.ai_training": {"tensorflow": {}}, "optimisation.app_type-hpc": {}},
-        {"optimisation.ai_training": {"tensorflow": {}, "pytorch": {}}, "optimisation.app_type": "ai_training"},
-        {"target.job_scheduler_type": "torque", "target.name": "supermuc-ng"},
-        {"application.container_runtime": "docker://a/b:1", "target.container_runtime": "none"},
+        (
+            {"job_options.node_count": 2, "application.mpi_ranks": 3, "job_options.process_count_per_node": 7},
+            "job_options.process_count_per_node",
+        ),
+        ({"job_options.core_count": 4096, "target.name": "supermuc-ng"}, "job_options.core_count"),
+        (
+            {"optimisation.app_type": "hpc", "optimisation.ai_training": {"tensorflow": {}}, "optimisation.app_type-hpc": {}},
+            "optimisation.ai_training",
+        ),
+        (
+            {"optimisation.ai_training": {"tensorflow": {}, "pytorch": {}}, "optimisation.app_type": "ai_training"},
+            "optimisation.ai_training.pytorch",
+        ),
+        ({"target.job_scheduler_type": "torque", "target.name": "supermuc-ng"}, "target.job_scheduler_type"),
+        ({"application.container_runtime": "docker://a/b:1", "target.container_runtime": "none"}, "application.container_runtime"),
     ],
 )
-def test_contradictions_are_answered(web: TestClient, changes: dict[str, Any]) -> None:
-    """With a script, and warnings that say what was done; an error where that is asked for."""
+def test_contradictions_are_answered(web: TestClient, changes: dict[str, Any], field: str) -> None:
+    """With a script, and a warning of the field that is not followed; an error of it where that is asked for."""
     document: Any = BASE
-    for field, value in changes.items():
-        document = documents.with_value(document, ("job", *field.split(".")), value)
-    answer = web.post("/optimise", json=document)
-    assert answer.status_code in (200, 409), answer.text
-    assert web.post("/optimise?strict=true", json=document).status_code in (200, 409, 422)
+    for path, value in changes.items():
+        document = documents.with_value(document, ("job", *path.split(".")), value)
+    answer, strict = web.post("/optimise", json=document), web.post("/optimise?strict=true", json=document)
+    assert (answer.status_code, strict.status_code) == (200, 422), answer.text
+    job = answer.json()["job"]
+    assert job["job_content"].startswith("#!")
+    assert field in [warning["field"] for warning in job["plan"]["warnings"]]
+    assert field in [error["field"] for error in strict.json()["errors"]]
 
 
 @pytest.mark.parametrize("document", [{}, {"job": {}}, {"job": {"application": {}}}, {"job": {"target": {}}}, {"jobs": {}}, {"job": None}])

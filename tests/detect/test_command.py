@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lscpu: str) -> None
     folder = tmp_path / "bin"
     folder.mkdir(exist_ok=True)
     file = folder / "lscpu"
-    file.write_text(f"#!/bin/sh\nexec /bin/cat {DATA / lscpu}\n")
+    file.write_text(f"#!/bin/sh\nexec /bin/cat {shlex.quote(str(DATA / lscpu))}\n")
     file.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
 

@@ -123,6 +123,7 @@ def test_hydra_starts_ranks_by_srun_on_one_node_too(flavour: str, unset: bool) -
     ("mpi", "version", "asked", "told"),
     [
         ("openmpi", "5.0.10", "pmi2", "pmix"),
+        ("openmpi", "5.0.0", "pmi2", "pmix"),
         ("openmpi", "4.1.6", "pmi2", "pmi2"),
         ("openmpi", None, "pmi2", "pmi2"),
         ("mpich", "5.0.2", "pmi2", "pmi2"),
@@ -218,6 +219,11 @@ def test_openmp_gets_the_threads_of_a_rank_on_its_cores(launcher: str) -> None:
     said = variables(replace(JOB, launcher=launcher, resources=has))
     assert (said["OMP_NUM_THREADS"], said["OMP_PLACES"], said["OMP_PROC_BIND"]) == ("48", "threads", "close")
     assert variables(replace(JOB, launcher=launcher))["OMP_PLACES"] == "cores"
+
+
+def test_a_single_thread_is_given_no_place() -> None:
+    """It is where its rank is; what the program starts beside it would be held there, too."""
+    assert openmp(Resources()) == {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize(
@@ -469,6 +475,7 @@ def test_jsrun_gives_each_node_one_resource_set() -> None:
     assert line(job, "lsf") == "jsrun -n 2 -r 1 -a 4 -c 48 -g 4 -d packed -b packed:12 ./solver -x"
     jsrun, lsf = plugins.find("launchers", "jsrun"), plugins.find("schedulers", "lsf")
     assert "do not divide evenly" in jsrun.unfit(replace(job, resources=replace(LAYOUT, total_ranks=7)), lsf)
+    assert jsrun.unfit(job, lsf) == ""
     assert "under LSF, not under slurm" in jsrun.unfit(job, plugins.find("schedulers", "slurm"))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Node, Partition
-from modak.jobs.spec import JobSpec
+from modak.facts import Node, Partition, System
+from modak.jobs.spec import Attributes, JobSpec, Resources
 from modak.schedulers.slurm import Slurm, foreign
 from tests.schedulers.headers import BARE, sized, wrote
 from tests.systems import site
@@ -56,6 +56,21 @@ def test_the_sites_word_replaces_what_it_excludes(wanted: str, said: dict[str, A
     """In its short form, too; not both, of which Slurm would take one without a word."""
     assert (header(at(wanted), **said)[-1], warned(at(wanted), **said)) == (wanted, ["job_options"])
     assert header(replace(BARE, system=SITE), **said)[0] not in header(at(wanted), **said)
+
+
+@pytest.mark.parametrize(("wanted", "replaced"), [("-n 96", "--ntasks=96"), ("-O", "--overcommit")])
+def test_the_sites_word_replaces_what_ranks_that_share_cores_need(wanted: str, replaced: str) -> None:
+    """In its short form, too."""
+    job = replace(at(wanted), resources=Resources(ranks_per_node=96, oversubscribed=True))
+    alone = header(replace(job, system=SITE))
+    assert [option for option in alone if option not in header(job)] == [replaced]
+
+
+@pytest.mark.parametrize(("memory", "field"), [("memory_per_node", "memory_limit"), ("memory_per_core", "minimum_memory_per_processor")])
+def test_resource_directives_stand_for_the_memory_of_the_job_too(memory: str, field: str) -> None:
+    """A site that asks for nodes in its own words gives each its memory: one option more might be refused. The warning says so."""
+    job = replace(BARE, resources=Resources(**{memory: 2**31}), resource_directives=("--nodes={nodes}",))
+    assert (header(job), warned(job)) == ([], [field])
 
 
 @pytest.mark.parametrize("memory", ["--mem=0", "--mem-per-gpu=4G"])
@@ -202,6 +217,16 @@ def test_ranks_that_share_a_core_say_so() -> None:
     assert "--ntasks-per-core=2" in header(replace(sized(**odd), system=COUNTS_THREADS))
 
 
+def test_ranks_that_share_a_core_say_nothing_where_cores_are_counted() -> None:
+    """A core with two ranks is one CPU for both: the site decides."""
+    assert header(replace(sized(ranks_per_node=48, threads_per_core=2, hyperthreads=True), system=SITE)) == ["--ntasks-per-node=48"]
+
+
+def test_ranks_without_cpus_of_their_own_get_whole_nodes() -> None:
+    """Other jobs on the same CPUs would share them, too."""
+    assert "--exclusive" in header(sized(ranks_per_node=96, node_cores=48, oversubscribed=True))
+
+
 def test_no_job_asks_for_the_memory_of_more_cores_than_a_node_has() -> None:
     """Where two ranks share a core: it would wait for ever."""
     shared = sized(ranks_per_node=96, node_cores=48, memory_per_node=10**9, memory_per_core=2**30)
@@ -212,6 +237,13 @@ def test_memory_per_core_is_shared_by_its_hardware_threads() -> None:
     """Slurm's --mem-per-cpu counts threads where those are its CPUs and the job uses them."""
     layout = {"cores_per_rank": 24, "threads_per_rank": 48, "threads_per_core": 2, "hyperthreads": True, "memory_per_core": 2**31}
     assert "--mem-per-cpu=1024M" in header(replace(sized(**layout), system=COUNTS_THREADS))
+
+
+@pytest.mark.parametrize(("system", "hyperthreads"), [(SITE, True), (COUNTS_THREADS, False)])
+def test_memory_per_core_is_that_of_a_cpu_where_a_core_is_one(system: System, hyperthreads: bool) -> None:
+    """Because Slurm counts cores, or because the job leaves the second thread of each alone."""
+    job = sized(cores_per_rank=24, threads_per_core=2, hyperthreads=hyperthreads, memory_per_core=2**31)
+    assert "--mem-per-cpu=2048M" in header(replace(job, system=system))
 
 
 def test_the_mode_of_the_nodes_joins_the_requests_constraint() -> None:
