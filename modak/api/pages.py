@@ -38,6 +38,8 @@ OfPlan = Annotated[str, Query(max_length=600)]
 FORM: Final = "application/x-www-form-urlencoded"
 MOST_FIELDS: Final = 50
 FILTERS: Final = ("application", "system", "metric")
+MOST_NAMES: Final = 500
+"""Applications that a page offers to choose from: more of them are looked for by a part of the name."""
 MODEL: Final = ("sizes", "results", "error at the next size", "id")
 """What the table beside a picture says of each curve."""
 
@@ -122,7 +124,8 @@ def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "", model: 
     else:
         found, asked = service.results(values, cursor=cursor, doubted=doubted), values | ({"doubted": "true"} if doubted else {})
     also = ("source",) if used_by or model else ()
-    listed = {"filters": FILTERS, "values": values, "applications": service.store.applications(), "doubted": "doubted" in asked}
+    names = _names(service, values.get("application", "") if not found["items"] else "")
+    listed = {"filters": FILTERS, "values": values, "names": names, "doubted": "doubted" in asked}
     behind = {"used_by": used_by, "model": "" if used_by else model}
     following = {**asked, "cursor": found["next"]} if "next" in found else {}
     return "results", {**listed, **behind, "table_of": listings.as_text(*listings.results(found["items"], also)), "following": following}
@@ -150,7 +153,7 @@ def models(request: Request, application: Label = "", id: Label = "", used_by: U
         pictures.append({"title": called, "measured": behind, "query": query, "note": note, "table": table})
     doubted = sum(one.count for one in service.store.doubted(application)[application]) if application else 0
     told = {"doubted": counted(doubted, "doubted result") if doubted else "", "id": id, "used_by": used_by}
-    return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures, **told}
+    return "models", {"application": application, "names": _names(service, application), "pictures": pictures, **told}
 
 
 def words(request: Request) -> Shown:
@@ -261,7 +264,22 @@ def _asked(service: Service, values: Mapping[str, str]) -> dict[str, Any]:
         "document": values.get("document", ""),
         "faults": [],
         "choices": {form.PROGRAM: form.programs(), form.RUNTIME: form.runtimes(), "system": systems, "minimise": form.OBJECTIVES},
-        "applications": service.store.applications(),
+        "names": _names(service),
+    }
+
+
+def _names(service: Service, typed: str = "") -> dict[str, Any]:
+    """The applications that have results: whether there are ``any``, and whether one ``is`` what was typed; those to ``offer`` to whoever
+    types, unless they are too many; and those that have in their names what was typed (``alike``), or else the first of all (``first``)."""
+    every = service.store.applications()
+    alike = [name for name in every if typed.casefold() in name.casefold()] if typed and typed not in every else []
+    return {
+        "any": bool(every),
+        "is": typed in every,
+        "offer": every if len(every) <= MOST_NAMES else (),
+        "alike": alike[:MOST_NAMES],
+        "first": every[:MOST_NAMES],
+        "more": max(0, len(alike or every) - MOST_NAMES),
     }
 
 
