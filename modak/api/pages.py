@@ -44,13 +44,6 @@ MODEL: Final = ("sizes", "results", "error at the next size", "id")
 """What the table beside a picture says of each curve."""
 
 
-class OtherSite(ModakError):
-    """A page of another site sent the form."""
-
-    status = 403
-    title = "the form is of another site"
-
-
 def add_routes(app: FastAPI) -> None:
     """Add the pages to ``app``; programs do not need them, so the OpenAPI document leaves them out."""
     pages: tuple[tuple[str, Callable[..., Shown | Response]], ...] = (
@@ -85,8 +78,6 @@ def ask(request: Request, plan: OfPlan = "") -> Shown:
 
 def optimise(request: Request, body: Body) -> Shown | Response:
     """The way to the plan's page, which can be loaded again and passed on; or the form again with what is wrong."""
-    if request.headers.get("sec-fetch-site") == "cross-site":
-        raise OtherSite("fill in the form of this service instead")
     service, values = service_of(request), _fields(body)
     try:
         sent = strict_json(values.get("document") or json.dumps(form.document(values)))
