@@ -40,6 +40,8 @@ MOST_FIELDS: Final = 50
 FILTERS: Final = ("application", "system", "metric")
 MOST_NAMES: Final = 500
 """Applications that a page offers to choose from: more of them are looked for by a part of the name."""
+MOST_LISTED: Final = 500
+"""Systems, images or rules on one page."""
 MODEL: Final = ("sizes", "results", "error at the next size", "id")
 """What the table beside a picture says of each curve."""
 
@@ -223,9 +225,10 @@ def _page(make: Callable[..., Shown | Response]) -> Callable[..., Response]:
     return endpoint
 
 
-def _listing(kind: str) -> Callable[[Request], Shown]:
-    def listed(request: Request) -> Shown:
-        return "listing", {"kind": kind, "table_of": listings.as_text(*listings.table(kind, service_of(request).listing(kind)))}
+def _listing(kind: str) -> Callable[..., Shown]:
+    def listed(request: Request, cursor: Cursor = "") -> Shown:
+        found = service_of(request).listing_page(kind, limit=MOST_LISTED, cursor=cursor)
+        return "listing", {"kind": kind, "table_of": listings.as_text(*listings.table(kind, found["items"])), "next": found.get("next")}
 
     return listed
 
