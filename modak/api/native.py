@@ -160,13 +160,13 @@ def results(
 def add_listing(app: FastAPI, kind: str) -> None:
     """Add ``GET /kind`` and ``GET /kind/NAME``."""
 
-    def every(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
+    async def every(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
         """A page of `items`; `next` is left out on the last one."""
-        return unless_known(request, lambda service: service.listing_page(kind, limit=limit, cursor=cursor))
+        return await unless_known(request, lambda service: service.listing_page(kind, limit=limit, cursor=cursor), kind)
 
-    def one(request: Request, name: Wanted) -> Response:
+    async def one(request: Request, name: Wanted) -> Response:
         """One item by its name."""
-        return unless_known(request, lambda service: service.item(kind, name))
+        return await unless_known(request, lambda service: service.item(kind, name), kind)
 
     single = kind.removesuffix("s")
     for path, endpoint, summary, called, shown in (

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -32,9 +32,10 @@ from modak.api.direct import one_at_a_time
 from modak.api.limits import RequestLimits
 from modak.auth.ring import KeyRing
 from modak.errors import RequestError, Unavailable
+from modak.perfmodel import Curve
 from modak.service import Service, open_service
 from modak.settings import Settings
-from modak.store import open_store
+from modak.store import Store, open_store
 from modak.store.audit import Actor
 from tests.api.site import Site
 from tests.api.witness import witness
@@ -641,6 +642,24 @@ def test_a_caller_who_hangs_up_is_no_fault_of_ours(loader: Site, path: str) -> N
 
     asyncio.run(loader.app(scope, receive, send))
     assert statuses == [400]
+
+
+@pytest.mark.parametrize("path", ["/models/none", "/scaling_models/none", "/scaling_models"])
+def test_many_who_look_for_curves_hold_one_thread(loader: Site, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """All curves are read for that, which takes seconds at a large site: other requests have the other threads."""
+    models_in_turn, running, most = Store.models_in_turn, [0], [0]
+
+    def counted(store: Store) -> Iterator[Curve]:
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        sleep(0.05)
+        yield from models_in_turn(store)
+        running[0] -= 1
+
+    monkeypatch.setattr(Store, "models_in_turn", counted)
+    with ThreadPoolExecutor(8) as callers:
+        answers = list(callers.map(loader.web.get, 8 * [path]))
+    assert ({answer.status_code for answer in answers}, most) == ({404 if "none" in path else 200}, [1])
 
 
 BOMBS = {
