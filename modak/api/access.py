@@ -8,7 +8,10 @@ answered with 404 to callers who may read.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from socket import gethostname
 from typing import Final
+from urllib.parse import urlsplit
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
@@ -22,7 +25,7 @@ from modak.api.problems import ProblemResponse, answer_to, routes_at
 from modak.auth import REFUSED, SCOPES, Principal, oidc, tokens
 from modak.auth.ring import KeyRing
 from modak.errors import BadSyntax, Fault, Forbidden, ModakError, Unauthorised, Unavailable
-from modak.settings import Settings
+from modak.settings import Settings, split_list
 from modak.store.access import UsedToken
 from modak.store.audit import Actor
 
@@ -68,6 +71,13 @@ def scope_of(method: str, path: str) -> str | None:
     return "admin"
 
 
+class OtherSite(ModakError):
+    """A page of another site sent the request, in the name of whoever looked at it."""
+
+    status = 403
+    title = "the form is of another site"
+
+
 def issuer_of(settings: Settings) -> oidc.Issuer | None:
     """The issuer that the settings name. Raises as :func:`modak.auth.oidc.check` does."""
     if not settings.oidc_issuer:
@@ -81,7 +91,8 @@ def guard(app: FastAPI, issuer: oidc.Issuer | None) -> None:
     settings: Settings = app.state.settings
     app.state.keys = KeyRing(lambda: app.state.service().store.access)
     app.add_middleware(Gate, settings=settings, keys=app.state.keys, issuer=issuer)
-    app.add_middleware(RequestLimits, request_s=settings.request_s)
+    own = frozenset(("localhost", gethostname().lower(), urlsplit(settings.public_url).hostname or "localhost"))
+    app.add_middleware(RequestLimits, request_s=settings.request_s, names=None if settings.trusted_proxies else own)
     if settings.trusted_proxies:
         from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -96,6 +107,7 @@ class Gate:
         self._checking = CapacityLimiter(CHECKING)
         self._rates = RateLimit(settings.rate_per_minute)
         self._anonymous = Principal("", frozenset(("read", "optimise") if settings.anonymous else ()))
+        self._sites = frozenset(split_list(settings.browser_origins))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its principal in ``scope["state"]``, or answer why not."""
@@ -115,6 +127,8 @@ class Gate:
         address = caller(scope["client"][0] if scope["client"] else None)
         sent = [value for name, value in scope["headers"] if name == b"authorization"]
         needed = scope_of(scope["method"], scope["path"])
+        if scope["method"] not in _READING and self._forged(dict(scope["headers"])):
+            raise OtherSite("send it from a page of this service, or of a site that MODAK_BROWSER_ORIGINS names")
         who = self._anonymous
         if sent:
             wait = self._rates.take(address, 0.0)
@@ -137,6 +151,10 @@ class Gate:
         if scope["method"] not in _READING:
             await run_in_threadpool(self._note_refusal, scope, who)
         raise Forbidden(f"the scope {lacking!r} is needed" if lacking in SCOPES else "a token of that plan is needed")
+
+    def _forged(self, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether a page of another site sent this: a proxy that knows the user adds a token to that, too. Browsers say so; no form can."""
+        return headers.get(b"sec-fetch-site") == b"cross-site" and headers.get(b"origin", b"").decode("latin-1") not in self._sites
 
     def _shows_nothing(self, scope: Scope, who: Principal) -> bool:
         """Whether the address is unknown and the caller may read: then the router answers 404."""

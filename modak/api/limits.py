@@ -14,6 +14,7 @@ from ipaddress import IPv6Address, ip_address
 from itertools import chain
 from time import monotonic
 from typing import Final
+from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -82,17 +83,20 @@ def caller(host: str | None) -> str:
 
 
 class RequestLimits:
-    """ASGI middleware: refuses too long addresses and headers, and answers requests that take too long or fail."""
+    """ASGI middleware: refuses too long addresses and headers, and answers requests that take too long or fail.
 
-    def __init__(self, app: ASGIApp, request_s: float) -> None:
-        self._app, self._request_s = app, request_s
+    ``names``: those by which programs of this machine may call a service that listens on its loopback interface; ``None``: any.
+    """
+
+    def __init__(self, app: ASGIApp, request_s: float, names: frozenset[str] | None = None) -> None:
+        self._app, self._request_s, self._names = app, request_s, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, within the limits."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refused = _refused(scope)
+        refused = _refused(scope, self._names)
         if refused:
             status, why = refused
             await ProblemResponse(status, HTTPStatus(status).phrase.lower(), [Fault("", why)])(scope, receive, send)
@@ -114,19 +118,43 @@ class RequestLimits:
             await timed.answered()
 
 
-def _refused(scope: Scope) -> tuple[int, str] | None:
+def _refused(scope: Scope, names: frozenset[str] | None) -> tuple[int, str] | None:
     """The status for an address or headers that are refused, and why; ``None`` for others."""
     headers, query = scope["headers"], scope["query_string"]
     if len(scope.get("raw_path") or scope["path"]) + len(query) > LONGEST_ADDRESS:
         return 414, "that is too long"
     if len(headers) > MOST_HEADERS or sum(map(len, chain.from_iterable(headers))) > LONGEST_HEADERS:
         return 431, "that is too long"
-    hosts = [name for name, _ in headers].count(b"host")
-    if hosts > 1 or (not hosts and scope.get("http_version") == "1.1"):  # proxies may have checked another one (RFC 9112, section 3.2)
+    hosts = [value for name, value in headers if name == b"host"]
+    if len(hosts) > 1 or (not hosts and scope.get("http_version") == "1.1"):  # proxies may have checked another one (RFC 9112, section 3.2)
         return 400, "a request has one Host header"
+    if hosts and names is not None and _is_local(scope.get("server")) and not _is_ours(hosts[0], names):
+        return 421, "call this service by its address, as localhost, or by the name in MODAK_PUBLIC_URL"
     if "\0" in scope["path"] or b"%00" in query or b"\0" in query:  # no name holds one, and PostgreSQL takes none in a text
         return 400, "an address that holds NUL"
     return None
+
+
+def _is_local(server: tuple[str, int | None] | None) -> bool:
+    """Whether a request came in at the loopback interface."""
+    return server is not None and not caller(server[0])
+
+
+@lru_cache(maxsize=64)
+def _is_ours(host: bytes, names: frozenset[str]) -> bool:
+    """Whether a Host header has an address or one of the names. Any other name may be that of a site whose pages lead the browser here by
+    giving its own name this machine's address (DNS rebinding); the browser would let them read the answers.
+
+    >>> [_is_ours(host, frozenset(("localhost",))) for host in (b"127.0.0.1:8000", b"[::1]", b"LocalHost.:80", b"a.example", b"[")]
+    [True, True, True, False, False]
+    """
+    try:
+        name = (urlsplit(f"//{host.decode('latin-1')}").hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    with suppress(ValueError):
+        return bool(ip_address(name))
+    return name in names
 
 
 def _has_body(scope: Scope) -> bool:

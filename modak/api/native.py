@@ -25,7 +25,7 @@ Strict = Annotated[bool, Query(description="turn every warning into an error")]
 Closest = Annotated[bool, Query(description="if nothing meets the constraints: the closest choice and `missed`, instead of an error")]
 Preflight = Annotated[bool, Query(description="false: omit the checks of the node from the script")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="most items in one answer")]
-Cursor = Annotated[str, Query(max_length=200, description="`next` of the previous answer")]
+Cursor = Annotated[str, Query(max_length=600, description="`next` of the previous answer")]
 Wanted = Annotated[str, Path(max_length=600, description="its name or id, as answers and lists give it; an image's is its reference")]
 UsedBy = Annotated[str, Query(max_length=600, description="id of a plan: only results that its prediction is based on")]
 Replaced = Annotated[bool, Query(description="the last results that were replaced, with `replaced_at`, `replaced_by`, `replaced_from`")]
@@ -160,13 +160,13 @@ def results(
 def add_listing(app: FastAPI, kind: str) -> None:
     """Add ``GET /kind`` and ``GET /kind/NAME``."""
 
-    def every(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
+    async def every(request: Request, limit: Limit = 100, cursor: Cursor = "") -> Response:
         """A page of `items`; `next` is left out on the last one."""
-        return unless_known(request, lambda service: service.listing_page(kind, limit=limit, cursor=cursor))
+        return await unless_known(request, lambda service: service.listing_page(kind, limit=limit, cursor=cursor), kind)
 
-    def one(request: Request, name: Wanted) -> Response:
+    async def one(request: Request, name: Wanted) -> Response:
         """One item by its name."""
-        return unless_known(request, lambda service: service.item(kind, name))
+        return await unless_known(request, lambda service: service.item(kind, name), kind)
 
     single = kind.removesuffix("s")
     for path, endpoint, summary, called, shown in (

@@ -38,15 +38,12 @@ OfPlan = Annotated[str, Query(max_length=600)]
 FORM: Final = "application/x-www-form-urlencoded"
 MOST_FIELDS: Final = 50
 FILTERS: Final = ("application", "system", "metric")
+MOST_NAMES: Final = 500
+"""Applications that a page offers to choose from: more of them are looked for by a part of the name."""
+MOST_LISTED: Final = 500
+"""Systems, images or rules on one page."""
 MODEL: Final = ("sizes", "results", "error at the next size", "id")
 """What the table beside a picture says of each curve."""
-
-
-class OtherSite(ModakError):
-    """A page of another site sent the form."""
-
-    status = 403
-    title = "the form is of another site"
 
 
 def add_routes(app: FastAPI) -> None:
@@ -83,8 +80,6 @@ def ask(request: Request, plan: OfPlan = "") -> Shown:
 
 def optimise(request: Request, body: Body) -> Shown | Response:
     """The way to the plan's page, which can be loaded again and passed on; or the form again with what is wrong."""
-    if request.headers.get("sec-fetch-site") == "cross-site":
-        raise OtherSite("fill in the form of this service instead")
     service, values = service_of(request), _fields(body)
     try:
         sent = strict_json(values.get("document") or json.dumps(form.document(values)))
@@ -122,7 +117,8 @@ def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "", model: 
     else:
         found, asked = service.results(values, cursor=cursor, doubted=doubted), values | ({"doubted": "true"} if doubted else {})
     also = ("source",) if used_by or model else ()
-    listed = {"filters": FILTERS, "values": values, "applications": service.store.applications(), "doubted": "doubted" in asked}
+    names = _names(service, values.get("application", "") if not found["items"] else "")
+    listed = {"filters": FILTERS, "values": values, "names": names, "doubted": "doubted" in asked}
     behind = {"used_by": used_by, "model": "" if used_by else model}
     following = {**asked, "cursor": found["next"]} if "next" in found else {}
     return "results", {**listed, **behind, "table_of": listings.as_text(*listings.results(found["items"], also)), "following": following}
@@ -150,7 +146,7 @@ def models(request: Request, application: Label = "", id: Label = "", used_by: U
         pictures.append({"title": called, "measured": behind, "query": query, "note": note, "table": table})
     doubted = sum(one.count for one in service.store.doubted(application)[application]) if application else 0
     told = {"doubted": counted(doubted, "doubted result") if doubted else "", "id": id, "used_by": used_by}
-    return "models", {"application": application, "applications": service.store.applications(), "pictures": pictures, **told}
+    return "models", {"application": application, "names": _names(service, application), "pictures": pictures, **told}
 
 
 def words(request: Request) -> Shown:
@@ -229,9 +225,10 @@ def _page(make: Callable[..., Shown | Response]) -> Callable[..., Response]:
     return endpoint
 
 
-def _listing(kind: str) -> Callable[[Request], Shown]:
-    def listed(request: Request) -> Shown:
-        return "listing", {"kind": kind, "table_of": listings.as_text(*listings.table(kind, service_of(request).listing(kind)))}
+def _listing(kind: str) -> Callable[..., Shown]:
+    def listed(request: Request, cursor: Cursor = "") -> Shown:
+        found = service_of(request).listing_page(kind, limit=MOST_LISTED, cursor=cursor)
+        return "listing", {"kind": kind, "table_of": listings.as_text(*listings.table(kind, found["items"])), "next": found.get("next")}
 
     return listed
 
@@ -261,7 +258,22 @@ def _asked(service: Service, values: Mapping[str, str]) -> dict[str, Any]:
         "document": values.get("document", ""),
         "faults": [],
         "choices": {form.PROGRAM: form.programs(), form.RUNTIME: form.runtimes(), "system": systems, "minimise": form.OBJECTIVES},
-        "applications": service.store.applications(),
+        "names": _names(service),
+    }
+
+
+def _names(service: Service, typed: str = "") -> dict[str, Any]:
+    """The applications that have results: whether there are ``any``, and whether one ``is`` what was typed; those to ``offer`` to whoever
+    types, unless they are too many; and those that have in their names what was typed (``alike``), or else the first of all (``first``)."""
+    every = service.store.applications()
+    alike = [name for name in every if typed.casefold() in name.casefold()] if typed and typed not in every else []
+    return {
+        "any": bool(every),
+        "is": typed in every,
+        "offer": every if len(every) <= MOST_NAMES else (),
+        "alike": alike[:MOST_NAMES],
+        "first": every[:MOST_NAMES],
+        "more": max(0, len(alike or every) - MOST_NAMES),
     }
 
 

@@ -110,13 +110,13 @@ def add_list(
 ) -> None:
     """Add reading of one list and of its items, by any of the ``keys``."""
 
-    def every(request: Request) -> Response:
+    async def every(request: Request) -> Response:
         """All of them, as one list."""
-        return unless_known(request, lambda service: list(find(service)))
+        return await unless_known(request, lambda service: list(find(service)), what)
 
-    def one(request: Request, id: Wanted) -> Response:
+    async def one(request: Request, id: Wanted) -> Response:
         """One of them by its `id` (container mappings: also by `opt_dsl_code`)."""
-        return unless_known(request, lambda service: found(service, id))
+        return await unless_known(request, lambda service: found(service, id), what)
 
     def found(service: Service, id: str) -> dict[str, Any]:
         for key in keys:

@@ -9,6 +9,7 @@ from fastapi import Request
 from starlette.responses import Response
 
 from modak import __version__
+from modak.api.direct import one_at_a_time
 from modak.api.openapi import Responses, json_response
 from modak.api.problems import answer
 from modak.service import Service
@@ -22,12 +23,19 @@ def tagged(schema: dict[str, Any]) -> Responses:
     return {**json_response(schema, "What is known; the tag changes with the data", headers=_ETAG), **known}
 
 
-def unless_known(request: Request, find: Callable[[Service], Any]) -> Response:
+async def unless_known(request: Request, find: Callable[[Service], Any], queue: str) -> Response:
     """The answer of ``find``, or 304 if the caller names the tag of the facts that answer now.
 
-    While new facts are still being read, the older ones answer, under their own tag. It is read first: what is found is as new or newer.
+    One request of a queue at a time: to find one curve may take as long as to read all of them, and those who wait hold no thread.
     """
-    service: Service = request.app.state.service()
+    return await one_at_a_time(request, lambda service: _unless_known(request, service, find), queue)
+
+
+def _unless_known(request: Request, service: Service, find: Callable[[Service], Any]) -> Response:
+    """The same. While new facts are still being read, the older ones answer, under their own tag.
+
+    It is read first: what is found is as new or newer.
+    """
     tag = f'"{__version__}-{service.facts().version}"'
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     given = {each.strip().removeprefix("W/") for line in request.headers.getlist("if-none-match") for each in line.split(",")}

@@ -100,6 +100,15 @@ class MeasuredRuns:
         return {name: _measured(runs) for name, runs in self.runs.items()}
 
     @cached_property
+    def configurations(self) -> Mapping[Identity, Sequence[Configuration]]:
+        """Those in which each application was measured."""
+        found: dict[Identity, list[Configuration]] = defaultdict(list)
+        for name, one in self.measured.items():
+            for identity in one.identities:
+                found[identity].append(name)
+        return found
+
+    @cached_property
     def sizes_vary(self) -> bool:
         """Whether an application was measured in a configuration with several batch sizes."""
         return any(len({run.identity for run in runs}) < len(runs) for runs in self.runs.values())

@@ -13,7 +13,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -268,8 +267,9 @@ class Compared(NamedTuple):
 def _compared(configuration: Configuration | None, known: MeasuredRuns, here: AbstractSet[Identity]) -> Compared:
     """``here``: applications that are measured in the configuration, or are to be."""
     described = known.described
-    others = [other for name, other in sorted(known.measured.items(), key=itemgetter(0)) if name != configuration]
-    sharing = [other for other in others if len(other.identities & here) >= SHARED]
+    shared = Counter(chain.from_iterable(known.configurations.get(identity, ()) for identity in here))
+    names = sorted(name for name, count in shared.items() if count >= SHARED and name != configuration)
+    sharing = [known.measured[name] for name in names]
     applications = dict.fromkeys(run.identity for other in sharing for run in other.logs)
     columns = [name for name in _common_columns(described[identity] for identity in applications) if name != "batch"]
     comparable = {identity for identity in applications if described[identity].features.keys() >= set(columns)}

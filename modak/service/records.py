@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import UnknownName
-from modak.facts import Result, same_image, same_name
+from modak.facts import Fact, Result, same_image, same_name
 from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.store import LoadReport, Page
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 KEYS: Final = {"systems": "name", "images": "reference", "rules": "name"}
 """What can be listed beside models, and the field that names an item."""
+
+
+def known(item: Fact) -> Json:
+    """A system, an image or a rule as its file says it."""
+    return item.model_dump(mode="json", exclude_unset=True)
 
 
 def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
-from operator import itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from modak import admission
 from modak.choosing.decision import Decision
 from modak.dsl import Notice, Request, Texts
 from modak.errors import Fault, ModakError, NotFound, RequestError, Unavailable
-from modak.facts import Added, Facts, Known, Result, Rule
+from modak.facts import Added, Fact, Facts, Known, Result, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
 from modak.optimise import Settled, check, plan_of, recommend, settle
@@ -35,7 +35,7 @@ from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor, local_actor
 from modak.store.suspects import Judgement
-from modak.store.values import Export
+from modak.store.values import Export, Page
 from modak.text.documents import Json
 from modak.text.numbering import Numbers, Selection, spelt_out
 
@@ -204,18 +204,16 @@ class Service:
         """Every item of ``systems``, ``images``, ``rules`` or ``models``; of models only those of an application, if one is given."""
         if kind == "models":
             return [records.model(curve) for curve in self.store.models(application)]
-        facts = self.facts()
-        items = {"systems": tuple(facts.systems.values()), "images": facts.images, "rules": facts.rules}[kind]
-        return [item.model_dump(mode="json", exclude_unset=True) for item in items]
+        return [records.known(item) for item in self._known(kind)]
 
     def listing_page(self, kind: str, *, limit: int = 100, cursor: str = "") -> Json:
         """A page of ``systems``, ``images`` or ``rules``, sorted by their keys, or of ``models``, which are fitted where results changed:
         ``items``, and ``next`` where there are more."""
         if kind == "models":
             return records.page(self.store.models_page(cursor, limit), records.model)
-        key = records.KEYS[kind]
-        rest = sorted((item for item in self.listing(kind) if item[key] > cursor), key=itemgetter(key))
-        return {"items": rest[:limit]} | ({"next": rest[limit - 1][key]} if len(rest) > limit else {})
+        key: Callable[[Fact], str] = attrgetter(records.KEYS[kind])
+        rest = sorted((item for item in self._known(kind) if key(item) > cursor), key=key)
+        return records.page(Page(tuple(rest[:limit]), key(rest[limit - 1]) if len(rest) > limit else None), records.known)
 
     def item(self, kind: str, name: str) -> Json:
         """One of them: a system or rule by its name, an image by its reference, a model by its id.
@@ -393,6 +391,11 @@ class Service:
     def facts_for(self, request: Request, *, everywhere: bool = False) -> Prepared:
         """What is known for a request: see :meth:`modak.service.factfinder.FactFinder.facts_for`."""
         return self._fact_finder.facts_for(request, everywhere=everywhere)
+
+    def _known(self, kind: str) -> Sequence[Fact]:
+        """Every one of ``systems``, ``images`` or ``rules``."""
+        facts = self.facts()
+        return {"systems": tuple(facts.systems.values()), "images": facts.images, "rules": facts.rules}[kind]
 
     def _keep(self, read: Normalised, facts: Facts, settled: Settled, response: str) -> None:
         expires = None if self.plan_days is None else datetime.now(UTC) + timedelta(days=self.plan_days)

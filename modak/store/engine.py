@@ -232,7 +232,7 @@ def _make_private(path: Path) -> None:
     except OSError as error:
         raise Unavailable(f"the folder {path.parent} cannot be made: {error.strerror}", public_message=OUT_OF_REACH) from None
     with suppress(OSError):  # it exists, or cannot be created: SQLite says which
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # SQLite, too, follows a link to no file yet
 
 
 def on_network(path: Path, mounts: Path = Path("/proc/mounts")) -> bool:

@@ -35,8 +35,9 @@ class PlanSpool:
     """The spooled plans of one database."""
 
     def __init__(self, url: URL) -> None:
-        self._database = Path(url.database or "")
-        self._folder = Path(f"{url.database}-plans") if url.drivername == "sqlite" else None
+        is_file = url.drivername == "sqlite"
+        self._database = Path(os.path.realpath(url.database or "") if is_file else "")  # by one name, also for those who come by a link
+        self._folder = self._database.with_name(f"{self._database.name}-plans") if is_file else None
         self._held_until = float("-inf")
 
     def store_or_spool(self, row: Mapping[str, Any], store: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from modak.api import create_app
 from modak.api.access import CHECKING, scope_of
@@ -244,6 +246,44 @@ def test_pages_of_a_named_site_alone_may_call_from_a_browser(opened: ExitStack, 
     assert [answer.status_code for answer in answers] == [200, 200, 401, 200]
     allowed = [answer.headers.get("access-control-allow-origin") for answer in (*before, *answers)]
     assert allowed == [named["Origin"], None, named["Origin"], None, named["Origin"], None]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "text/csv"])
+def test_another_sites_page_changes_nothing_by_the_token_that_a_proxy_adds(shared: Site, kind: str) -> None:
+    """Its form may have any content: a proxy adds the token of whoever looks at that page. Browsers say where a form comes from."""
+    form = {"Sec-Fetch-Site": "cross-site", "Origin": "https://else.example.org", "Content-Type": kind}
+    answer = shared.call("POST", "/results", shared.keys["load"], content="application,metric,value\na,wall_time,1\n", headers=form)
+    assert (answer.status_code, answer.json()["title"]) == (403, "the form is of another site")
+
+
+def test_a_named_sites_page_may_load(opened: ExitStack, own_database: Path) -> None:
+    """With a token, as it may ask."""
+    site = opened.enter_context(Site(own_database, browser_origins="https://ide.example.org"))
+    page = {"Sec-Fetch-Site": "cross-site", "Origin": "https://ide.example.org", "Content-Type": "text/csv"}
+    rows = "application,metric,value\na,wall_time,1\n"
+    assert site.call("POST", "/results", site.keys["load"], content=rows, headers=page).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "host", "status"),
+    [
+        ({}, "evil.example:8000", 421),
+        ({}, "127.0.0.1.evil.example", 421),
+        ({}, "", 421),
+        ({}, "localhost:8000", 200),
+        ({}, "[::1]:8000", 200),
+        ({}, socket.gethostname(), 200),
+        ({"public_url": "https://modak.example.org/x"}, "modak.example.org", 200),
+        ({"trusted_proxies": "127.0.0.1"}, "www.example.org", 200),
+    ],
+)
+def test_no_other_sites_name_leads_to_a_service_of_this_machine(
+    packaged_database: Path, settings: dict[str, Any], host: str, status: int
+) -> None:
+    """A site that gives its own name the address 127.0.0.1 would have its pages read the answers (DNS rebinding)."""
+    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}", **settings))
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        assert client.get("/results?limit=1", headers={"Host": host}).status_code == status
 
 
 # --- rates

@@ -46,7 +46,9 @@ ANSWERED: dict[str, frozenset[str]] = {
             *("job_options.request_event_notification", "job_options.email_address", "job_options.defer_job"),
             *("job_options.memory_limit", "job_options.minimum_memory_per_processor", "job_options.wall_time_limit"),
             *("application.app_tag", "application.container_runtime", "application.storage_class_pref", "application.build.src"),
-            *("target.name", "optimisation.objective.deadline"),
+            *("target.name", "optimisation.objective.deadline", "job_options.qos", "job_options.reservation", "job_options.signal"),
+            *("application.result_file", "optimisation.workload.precision"),
+            *("optimisation.hpc.openmp.affinity", "optimisation.hpc.openacc.compiler"),
         ),
         frozenset(),
     ),
@@ -54,18 +56,23 @@ ANSWERED: dict[str, frozenset[str]] = {
         ("a newline", "a semicolon", "a line separator", "quotes")
     ),  # a list of names; others go
     **dict.fromkeys(("application.executable", "application.arguments", "application.pre-execution", "application.post-execution"), WORDS),
+    "application.checkpoint": WORDS,
+    "application.metric_file": WORDS - {"an option"},
     **dict.fromkeys(
         (
             *("application.app_type", "target.job_scheduler_type", "target.container_runtime"),
             *("optimisation.opt_build.cpu_type", "optimisation.objective.minimise", "optimisation.autotuning.tuner"),
+            *("optimisation.app_type", "optimisation.opt_build.acc_type", "optimisation.hpc.mpi.library"),
+            "optimisation.ai_training.config.type",
         ),
         EVERY,  # a word that nobody knows is left out, with a warning
     ),
     "optimisation.autotuning.input": TEXT,
     **dict.fromkeys(
-        ("optimisation.workload.application", "optimisation.workload.dataset"),  # cells of the results
+        ("optimisation.workload.application", "optimisation.workload.dataset", "optimisation.workload.compiler"),  # cells of the results
         TEXT - {"a newline", "five thousand letters"},
     ),
+    **dict.fromkeys(("optimisation.hpc.data.location", "optimisation.hpc.data.basename"), TEXT - {"five thousand letters"}),
     "application.build.build_command": TEXT,
 }
 

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager, closing, suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -32,9 +32,10 @@ from modak.api.direct import one_at_a_time
 from modak.api.limits import RequestLimits
 from modak.auth.ring import KeyRing
 from modak.errors import RequestError, Unavailable
+from modak.perfmodel import Curve
 from modak.service import Service, open_service
 from modak.settings import Settings
-from modak.store import open_store
+from modak.store import Store, open_store
 from modak.store.audit import Actor
 from tests.api.site import Site
 from tests.api.witness import witness
@@ -446,7 +447,7 @@ def test_a_refused_body_without_end_is_not_read_for_ever(hasty: Served) -> None:
             caller.sendall(chunk)
 
     with socket.create_connection(("127.0.0.1", hasty.port), timeout=PATIENCE_S) as caller:
-        caller.sendall(b"POST /results HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        caller.sendall(b"POST /results HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         with pytest.raises(ConnectionError):
             send_on()
 
@@ -456,19 +457,19 @@ def test_a_refused_body_without_end_is_not_read_for_ever(hasty: Served) -> None:
     [
         (b"", b""),
         (b"GET /health HT", b""),
-        (b"GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: ", b""),
-        (b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n\r\n", b"200"),
-        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", b"408"),
-        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n", b"408"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", b""),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n\r\n", b"200"),
+        (b"POST /optimise HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", b"408"),
+        (b"POST /optimise HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n", b"408"),
         (b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n", b"400"),
-        (b"GET /health HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n", b"400"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: y\r\nConnection: close\r\n\r\n", b"400"),
         (b"GET /health HTTP/1.0\r\n\r\n", b"200"),
         (b"\x16\x03\x01\x02\x00\x01\x00", b"400"),
         (b"GET /health HTTP/1.1\r\nX: \x00\r\n\r\n", b"400"),
-        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"4"),
-        (b"GET /health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"x" * 300_000, b""),
-        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;" + b"x" * 600_000, b""),
-        (b"POST /optimise HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\nX: " + b"x" * 600_000, b""),
+        (b"POST /optimise HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"4"),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: " + b"x" * 300_000, b""),
+        (b"POST /optimise HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5;" + b"x" * 600_000, b""),
+        (b"POST /optimise HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\nX: " + b"x" * 600_000, b""),
     ],
 )
 def test_a_slow_or_broken_client_is_let_go(hasty: Served, sent: bytes, status: bytes) -> None:
@@ -525,7 +526,7 @@ def at_the_end(sent: bytes) -> bytes:
 
 def test_the_first_request_of_an_open_connection_is_answered_although_the_worker_ends() -> None:
     """The caller connected before the end began and cannot know of it; the connection is closed behind the answer."""
-    assert at_the_end(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 200")
+    assert at_the_end(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 200")
 
 
 def test_a_slow_first_request_does_not_delay_the_end_of_a_worker() -> None:
@@ -546,14 +547,14 @@ def test_what_is_no_http_gets_a_problem_document(served: Served) -> None:
 def test_a_body_in_chunks_of_one_byte_is_read(served: Served) -> None:
     """However much of it is framing: more than headers may have."""
     content = b'{"job": {"application": {"executable": "./' + b"x" * 12_000 + b'"}}}'
-    head = b"POST /get_optimisation HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST /get_optimisation HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in content)
     assert until_closed(served.port, head + chunks + b"0\r\n\r\n").startswith(b"HTTP/1.1 200")
 
 
 def test_a_field_behind_the_body_is_no_header(served: Served) -> None:
     """Whoever passed the request on did not look at it: neither a token nor a caller's address comes that way."""
-    sent = b"GET /systems HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+    sent = b"GET /systems HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
     said = until_closed(served.port, sent + b"Authorization: Bearer wrong\r\nX-Request-ID: behind\r\n\r\n")
     assert said.startswith(b"HTTP/1.1 200")
     assert b"behind" not in said.split(b"\r\n\r\n")[0]
@@ -570,7 +571,7 @@ def test_a_hundred_slow_clients_keep_nobody_waiting(served: Served) -> None:
     """While they hold half a request each, another one is answered."""
     slow = [socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE_S) for _ in range(100)]
     for connection in slow:
-        connection.sendall(b"POST /optimise HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+        connection.sendall(b"POST /optimise HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
     assert served.ask("GET", "/health")[0] == 200
     for connection in slow:
         connection.close()
@@ -612,7 +613,7 @@ def test_a_caller_who_hangs_up_between_answers_is_no_fault_of_ours(place: str, c
     async def hang_up() -> None:
         async with connected(config, state) as (_, writer):
             writer.transport.pause_reading()  # type: ignore[attr-defined]
-            writer.write(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
+            writer.write(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
             held: Any = state.connections
             while not any(connection.flow.write_paused for connection in held):
                 await asyncio.sleep(0.01)
@@ -641,6 +642,24 @@ def test_a_caller_who_hangs_up_is_no_fault_of_ours(loader: Site, path: str) -> N
 
     asyncio.run(loader.app(scope, receive, send))
     assert statuses == [400]
+
+
+@pytest.mark.parametrize("path", ["/models/none", "/scaling_models/none", "/scaling_models"])
+def test_many_who_look_for_curves_hold_one_thread(loader: Site, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """All curves are read for that, which takes seconds at a large site: other requests have the other threads."""
+    models_in_turn, running, most = Store.models_in_turn, [0], [0]
+
+    def counted(store: Store) -> Iterator[Curve]:
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        sleep(0.05)
+        yield from models_in_turn(store)
+        running[0] -= 1
+
+    monkeypatch.setattr(Store, "models_in_turn", counted)
+    with ThreadPoolExecutor(8) as callers:
+        answers = list(callers.map(loader.web.get, 8 * [path]))
+    assert ({answer.status_code for answer in answers}, most) == ({404 if "none" in path else 200}, [1])
 
 
 BOMBS = {

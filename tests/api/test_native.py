@@ -16,8 +16,10 @@ from modak.api import create_app
 from modak.cli import main
 from modak.facts import Rule
 from modak.settings import Settings
-from modak.store import upgrade
+from modak.store import open_store, upgrade
+from modak.store.audit import Actor
 from modak.store.engine import writing
+from tests.api.site import Site
 
 
 def test_optimise_answers_the_requests_own_document(web: TestClient, document: dict[str, Any]) -> None:
@@ -219,6 +221,15 @@ def test_lists_are_paged_and_every_item_has_an_address(web: TestClient, kind: st
     assert item[key] != other[key]
     assert web.get(f"/{kind}/{item[key]}").json() == item
     assert web.get(f"/{kind}/nothing").status_code == 404
+
+
+def test_a_list_goes_on_behind_the_longest_name(opened: ExitStack, own_database: Path) -> None:
+    """An image's reference may have hundreds of characters, and is what the next page begins after."""
+    site, long = opened.enter_context(Site(own_database)), f"docker://zz.example.org/{'x' * 300}"
+    with open_store(f"sqlite:///{own_database}") as store:
+        image = store.snapshot().images[0].model_copy(update={"opt_dsl_code": None})
+        store.add([image.model_copy(update={"reference": f"{long}/{name}"}) for name in ("a", "b")], Actor("me"))
+    assert site.web.get("/images", params={"cursor": f"{long}/a"}).json()["items"][0]["reference"] == f"{long}/b"
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import sqlite3
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from html import unescape
@@ -25,6 +27,7 @@ from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
 from modak.ingest.table import Options
 from modak.settings import Settings
+from modak.store import open_store
 from modak.store.audit import Actor
 from tests.api.site import Site
 from tests.conftest import ROOT, tool
@@ -433,6 +436,51 @@ def test_an_application_without_results_is_said_to_have_none(web: TestClient) ->
     text = web.get("/ui/models?application=3DGAN").text
     assert "There are no results of 3DGAN, but of these applications:" in text
     assert "models?application=3dgan" in Links(text).links
+
+
+@pytest.fixture(scope="module")
+def crowded(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """The pages of a service with results of more applications, and more images, than a page has."""
+    database = shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path_factory.mktemp("crowded") / "modak.db")
+    with open_store(f"sqlite:///{database}") as store:
+        rows = "".join(f"solver-{n:04},1,wall_time,{n + 1}\n" for n in range(pages.MOST_NAMES + 100))
+        store.load([table(from_bytes(f"application,nodes,metric,value\n{rows}".encode(), "mine.csv"), Options())], Actor("me"))
+        image = store.snapshot().images[0].model_copy(update={"opt_dsl_code": None})
+        names = [f"docker://registry.example.org/{'x' * 200}/{n:04}" for n in range(pages.MOST_LISTED)]
+        store.add([image.model_copy(update={"reference": name}) for name in names], Actor("me"))
+    with TestClient(create_app(Settings(database_url=f"sqlite:///{database}"))) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", ["", "models", "results?metric=epoch_time"])
+def test_no_page_consists_of_the_names_of_applications(crowded: TestClient, path: str) -> None:
+    """A site has thousands; where a browser completed from some of them, it would seem that there are no others."""
+    assert "<option value=" not in crowded.get(f"/ui/{path}").text.partition('<datalist id="applications">')[2]
+
+
+def test_a_list_that_is_longer_than_a_page_goes_on(crowded: TestClient) -> None:
+    """By a link, also behind the longest names; what the pages have together is all that there is."""
+    path, rows = "/ui/images", []
+    while path:
+        page = crowded.get(path).text
+        rows.append(re.findall(r"<tr><td[^>]*>([^<]*)", page))
+        path = next((urljoin(path, unescape(link)) for link in Links(page).links if "?cursor=" in link), "")
+    assert [len(of_page) == pages.MOST_LISTED for of_page in rows] == [True, False]
+    assert len({name for of_page in rows for name in of_page}) == len(crowded.app.state.service().listing("images"))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("typed", "found"), [("SOLVER-05", 100), ("solver-0599", 0), ("other", 0)])
+def test_results_of_many_applications_are_found_by_a_part_of_the_name(crowded: TestClient, typed: str, found: int) -> None:
+    """In any case; the name of one of them is that one, and a text that none has leads to none."""
+    links = Links(crowded.get(f"/ui/results?application={typed}").text).links
+    assert len([link for link in links if "results?application=solver-" in link]) == found
+
+
+def test_scaling_of_many_applications_is_found_by_a_part_of_the_name(crowded: TestClient) -> None:
+    """Without one, those are counted that are not listed."""
+    links = Links(crowded.get("/ui/models?application=solver-05").text).links
+    assert [link for link in links if "?application=" in link] == [f"models?application=solver-{n:04}" for n in range(500, 600)]
+    assert "type a part of the name" in crowded.get("/ui/models").text
 
 
 def test_curves_that_are_not_drawn_are_counted(own_database: Path) -> None:

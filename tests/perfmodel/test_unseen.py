@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 import numpy as np
@@ -84,6 +85,28 @@ def test_what_is_known_is_looked_at_once_however_many_systems_are_new(monkeypatc
     asked = [run_of(key(f"new{n}", n), Layout(batch_size=64)) for n in range(60, 80)]
     assert sum(one.others for one in calibrations(asked, known, 1)) == len(asked)
     assert len(looked_at) == 50
+
+
+def test_configurations_that_share_no_network_cost_nothing() -> None:
+    """A site has thousands of them, and each of hundreds that are asked about is compared with those that share networks alone."""
+
+    def calls(others: int) -> int:
+        beside = [one for n in range(others) for one in measured(f"other{n}", range(1000, 1005), 1.0)]
+        known = by_configuration([*measured("known", range(50), 1.0), *measured("new", range(10), 2.0), *beside])
+        asked, count = [run_of(key("new", 20), Layout(batch_size=64))], [0]
+        assert unseen.guesses(asked, known) != (None,)  # what is worked out once is there from now on
+
+        def one_more(*_: object) -> None:
+            count[0] += 1
+
+        sys.setprofile(one_more)
+        try:
+            unseen.guesses(asked, known)
+        finally:
+            sys.setprofile(None)
+        return count[0]
+
+    assert calls(200) == calls(10)
 
 
 def test_a_network_that_nobody_has_measured_is_told_on_a_new_system() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modak.facts import Node, Partition, System
-from modak.jobs.spec import Attributes, JobSpec, Resources
+from modak.jobs.spec import JobSpec, Resources
 from modak.schedulers.slurm import Slurm, foreign
 from tests.schedulers.headers import BARE, sized, wrote
 from tests.systems import site

@@ -58,6 +58,15 @@ def test_a_plan_is_kept_and_found_while_the_database_is_locked(store: Store, loc
     lock.execute("ROLLBACK")
 
 
+def test_a_plan_that_waits_is_found_by_any_name_of_the_database(store: Store, lock: sqlite3.Connection, tmp_path: Path) -> None:
+    """A service may come by a link, an administrator without."""
+    (tmp_path / "link.db").symlink_to(str(store.engine.url.database))
+    with open_store(f"sqlite:///{tmp_path / 'link.db'}", fill=False) as other:
+        save(other, "p1")
+        assert store.plans.get("p1") == other.plans.get("p1")
+    lock.execute("ROLLBACK")
+
+
 def test_the_next_plan_takes_those_along_that_wait(store: Store, lock: sqlite3.Connection) -> None:
     """They are in the database then, whichever process took them, and nothing is left beside it."""
     save(store, "p1")

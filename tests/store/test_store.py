@@ -858,6 +858,15 @@ def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
         assert [stat.S_IMODE(each.stat().st_mode) for each in (file, log, copies[1])] == [0o660] * 3
 
 
+def test_a_new_database_behind_a_link_is_its_owners_alone(tmp_path: Path) -> None:
+    """A link to a file that is not there yet: administrators put data on another disk before it is first used."""
+    link, there = tmp_path / "modak.db", tmp_path / "disk" / "modak.db"
+    there.parent.mkdir()
+    link.symlink_to(there)
+    with open_store(f"sqlite:///{link}", fill=False):
+        assert stat.S_IMODE(there.stat().st_mode) == 0o600
+
+
 def test_a_database_that_was_removed_or_replaced_takes_nothing(tmp_path: Path) -> None:
     """Who has the file open could go on with it, and all that is answered would be lost. When it is back, all is well."""
     file, away = tmp_path / "a.db", tmp_path / "away.db"
