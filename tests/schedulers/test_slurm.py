@@ -69,7 +69,7 @@ def test_the_sites_word_replaces_what_ranks_that_share_cores_need(wanted: str, r
 @pytest.mark.parametrize(("memory", "field"), [("memory_per_node", "memory_limit"), ("memory_per_core", "minimum_memory_per_processor")])
 def test_resource_directives_stand_for_the_memory_of_the_job_too(memory: str, field: str) -> None:
     """A site that asks for nodes in its own words gives each its memory: one option more might be refused. The warning says so."""
-    job = replace(BARE, resources=Resources(**{memory: 2**31}), resource_directives=("--nodes={nodes}",))
+    job = replace(sized(**{memory: 2**31}), resource_directives=("--nodes={nodes}",))
     assert (header(job), warned(job)) == ([], [field])
 
 
