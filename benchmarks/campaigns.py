@@ -137,11 +137,12 @@ def main(worlds: int = WORLDS) -> None:
 
 def _in_words(rounds: Sequence[Round]) -> str:
     loss = 100 * np.array([one.loss for one in rounds if not math.isnan(one.loss)])
+    loss = loss if len(loss) else np.array([math.nan])  # the first runs of all failed
     p90, p95 = np.quantile(loss, (0.9, 0.95))
     return (
         f"{np.mean([one.runs for one in rounds]):4.1f} runs, {np.mean([one.hours for one in rounds]):5.0f} node-hours; "
         f"{np.mean([one.failed for one in rounds]):3.1f} failed; "
-        f"{len(loss):3} answers: mean {loss.mean():5.1f}, median {np.median(loss):5.1f}, p90 {p90:5.1f}, p95 {p95:5.1f}, "
+        f"{np.isfinite(loss).sum():3} answers: mean {loss.mean():5.1f}, median {np.median(loss):5.1f}, p90 {p90:5.1f}, p95 {p95:5.1f}, "
         f"worst {loss.max():6.1f}; {sum(one.late for one in rounds)} late; {sum(one.goes_on for one in rounds)} had runs"
     )
 

@@ -1,12 +1,11 @@
 """How probable each candidate is the right choice: how often the request's objective and constraints would choose it.
 
-The times are drawn many times from their intervals (those of one layout move together), and each time the candidates are ranked. What
-today's choice would lose by less than runs scatter is not worth a run.
+The times are drawn many times from their intervals (those of one layout move together), and each time the candidates are ranked. Where
+today's choice would lose less than :data:`modak.perfmodel.planning.LEAST`, it is as right.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.planning import ALIKE
+from modak.perfmodel.planning import LEAST
 from modak.perfmodel.repeats import RERUN_SPREAD
 
 DRAWS: Final = 256
@@ -35,8 +34,8 @@ TILT: Final = 1e-7
 
 
 def chances_of(request: Request, scored: Scored) -> Array:
-    """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen. Where that is better than
-    today's choice by less than runs scatter, today's choice is as right.
+    """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen. Where today's
+    choice loses less than :data:`LEAST`, it is as right.
 
     None counts as further from measured sizes than any on as many nodes: a layout that was measured on fewer nodes than others may be the
     right one where these ran, and a run of it there is what tells.
@@ -56,7 +55,7 @@ def chances_of(request: Request, scored: Scored) -> Array:
         except Infeasible:
             continue
         best = ranking.best
-        counts[best if today is None or ranking.score[today] > ranking.score[best] * math.exp(ALIKE) else today] += 1
+        counts[best if today is None or ranking.score[today] > ranking.score[best] * (1 + LEAST) else today] += 1
     if not counts.any():
         ranking_of(request, scored)
         raise Infeasible("no configuration meets the constraints, whatever the runs measure", field="optimisation.objective")

@@ -83,7 +83,8 @@ def test_a_campaign_ends_with_a_choice_that_is_nearly_the_best(monkeypatch: pyte
     """Whatever layout its first runs had on several nodes."""
     monkeypatch.setattr(campaigns, "ROUNDS", 3)
     campaigns.main(1)
-    last = [line for line in capsys.readouterr().out.splitlines() if "the last round" in line and " open " not in line]
-    losses = [float(line.split("worst")[1].split(";")[0]) for line in last]  # all nodes take more rounds to reach
+    last = [line for line in capsys.readouterr().out.splitlines() if "the last round" in line]
+    some = [line for line in last if " open " not in line and " limited " not in line]  # all nodes, or enough, take more rounds to reach
+    losses = [float(line.split("worst")[1].split(";")[0]) for line in some]
     assert len(losses) == 3
     assert max(losses) < 5

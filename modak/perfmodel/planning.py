@@ -27,11 +27,12 @@ ABSCISSAE: Final = (-math.sqrt(3), 0.0, math.sqrt(3))
 WEIGHTS: Final = (1 / 6, 2 / 3, 1 / 6)
 """... and its weights: exact for polynomials up to the fifth degree."""
 LEAST: Final = 0.02
-"""A run that narrows today's interval by a smaller fraction than this is not proposed, unless the caller asks for such runs."""
+"""A run that narrows today's interval by a smaller fraction than this is not proposed, unless the caller asks for such runs. A choice that
+loses less does not matter, either."""
 
 ALIKE: Final = RERUN_SPREAD / Z90
 """A standard deviation of what runs scatter. Sizes whose logs differ by less have times that differ by less: a run of one tells what a
-repeat of the other would. Of choices that differ by less in what is minimised no run tells which is better."""
+repeat of the other would."""
 
 _ANY: Final = 1e-6
 """What narrows the interval by less does so by rounding."""
