@@ -22,7 +22,7 @@ from modak import plugins
 from modak.chances import FEW, LIKELY, chances_of, likely_layouts, too_many
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
-from modak.choosing.failures import LEFT_OUT, failed_once, without_failed
+from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, failed_once, without_failed
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Flags, Ranking, Scored, rank_closest
 from modak.choosing.openswitch import BUILD
@@ -55,9 +55,6 @@ SETTLED: Final = (
     "the scatter of repeated runs"
 )
 
-TRIES: Final = 2
-"""Runs of a configuration that failed, for another reason than memory, after which it is not proposed again: one may have failed by
-chance."""
 LONG_S: Final = 1200.0
 """A run in which two minutes of start-up are a tenth (judgement): a shorter one measures the speed of a program as well."""
 
@@ -170,7 +167,7 @@ def _predicted(request: Request, target: Target, facts: Facts, chosen: Shape) ->
     image_for = partial(no_image, request, facts, target)
     measured = with_switches(found, request, target, facts.tried, image_for)
     candidates = _runnable(with_unmeasured(request, target, measured, image_for, chosen, facts.failed), request, target, facts)
-    evidence = score(request, target, columns(request, target, without_failed(request, target, candidates, facts, TRIES), facts))
+    evidence = score(request, target, columns(request, target, without_failed(request, target, candidates, facts), facts))
     return request, Decision(target, evidence, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
 
 
@@ -207,7 +204,7 @@ def _second_tries(request: Request, decision: Decision, facts: Facts, runs: Sequ
     failed = failed_once(request, decision.target, decision.candidates, facts)
     for one in runs:
         if (decision.shape_at(one.index), int(decision.scored.nodes[one.index])) in failed:
-            yield f"{described(decision, one.index)}: a run failed, not for want of memory; if another one does, it is not proposed again"
+            yield f"{described(decision, one.index)}: {FAILED_ONCE}"
 
 
 def _shorter(request: Request, runs: Sequence[Proposal]) -> Iterator[str]:

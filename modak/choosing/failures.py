@@ -1,4 +1,4 @@
-"""Configurations whose runs failed: choices leave them out, plans after a second try.
+"""Configurations whose runs failed: neither chosen nor planned, after a second try.
 
 A run that ended for want of memory tells of others: with as many ranks on a node or more, on as many nodes or fewer, a node needs as much.
 """
@@ -29,21 +29,24 @@ from modak.results.failures import OUT_OF_MEMORY
 from modak.target import Target
 from modak.text.amounts import counted, listed
 
+TRIES: Final = 2
+"""Runs that fail until a configuration is left out: one may have failed by chance, or by a mistake in the job."""
 SHOWN: Final = 3
 """Layouts whose failed runs a reason names."""
 LEFT_OUT: Final = "not considered: "
 """How the reason begins."""
+FAILED_ONCE: Final = "a run failed, not for want of memory; if another one does, this configuration is left out"
 _MENDED: Final = "once their cause is mended, 'modak results doubt' takes failed runs out"
 Ints = npt.NDArray[np.int64]
 
 
-def without_failed(request: Request, target: Target, found: Candidates, facts: Facts, tries: int = 1) -> Candidates:
-    """The candidates without those whose runs failed, ``tries`` times or for want of memory, unless one succeeded.
+def without_failed(request: Request, target: Target, found: Candidates, facts: Facts) -> Candidates:
+    """The candidates without those whose runs failed, :data:`TRIES` times or for want of memory, unless one succeeded.
 
     If none is left, all are on twice as many nodes as had too little memory. If they cannot be, all stay where the request gives its nodes
     or ranks, with a warning; elsewhere raises :class:`modak.errors.Infeasible`.
     """
-    out, told = _failing(request, target, found, facts, tries) if facts.failed else ((), ())
+    out, told = _failing(request, target, found, facts) if facts.failed else ((), ())
     if not told:
         return found
     what = listed([_in_words(one) for one in told], SHOWN, "; ")
@@ -62,7 +65,7 @@ def without_failed(request: Request, target: Target, found: Candidates, facts: F
 
 def failed_once(request: Request, target: Target, found: Candidates, facts: Facts) -> frozenset[tuple[Shape, int]]:
     """The shapes and numbers of nodes of candidates of which a run failed, so that another one shows whether it was by chance."""
-    out, _ = _failing(request, target, found, facts, 1) if facts.failed else ((), ())
+    out, _ = _failing(request, target, found, facts, tries=1) if facts.failed else ((), ())
     pairs = zip(found.shapes, found.nodes, out, strict=True) if len(out) else ()
     return frozenset((shape, int(size)) for shape, nodes, fails in pairs for size in nodes[fails])
 
@@ -76,7 +79,9 @@ def _larger(request: Request, target: Target, found: Candidates, told: Iterable[
     return taken(sizes, target) if len(sizes) else sizes
 
 
-def _failing(request: Request, target: Target, found: Candidates, facts: Facts, tries: int) -> tuple[list[Flags], tuple[Failed, ...]]:
+def _failing(
+    request: Request, target: Target, found: Candidates, facts: Facts, tries: int = TRIES
+) -> tuple[list[Flags], tuple[Failed, ...]]:
     """For each shape on which of its numbers of nodes it may fail, and the failed runs that tell so."""
     request = with_problem(request, found.problem)
     curves = usable_curves(request, target, facts.models)

@@ -11,6 +11,7 @@ import numpy as np
 
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
+from modak.choosing.failures import FAILED_ONCE, failed_once
 from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch, SwitchEvidence
 from modak.choosing.sensitivity import sensitivity
@@ -26,7 +27,12 @@ from modak.text.amounts import cell, counted, listed, span
 
 def why(request: Request, decision: Decision) -> tuple[str, ...]:
     """One line for each choice that was made among candidates."""
-    lines = [*decision.candidates.decisions, *_switch_lines(request, decision), *decision.ranking.decisions]
+    lines = [
+        *decision.candidates.decisions,
+        *_switch_lines(request, decision),
+        *decision.ranking.decisions,
+        *_failed_line(request, decision),
+    ]
     if not decision.evidence.known:
         return (*lines, f"time: not predicted, because {_nothing_known(request, decision)}")
     choice = choice_of(decision, decision.best)
@@ -49,6 +55,12 @@ def _nothing_known(request: Request, decision: Decision) -> str:
         return "there are no usable results of this application"
     where = listed([name or "an unnamed system" for name in decision.measured_on], MOST_NAMED)
     return f"none of the results of this application (on {where}) gives a time here"
+
+
+def _failed_line(request: Request, decision: Decision) -> Iterator[str]:
+    """A line if a run of the choice failed."""
+    if (decision.shape, decision.nodes) in failed_once(request, decision.target, decision.candidates, decision.facts):
+        yield f"{described(decision, decision.best)}: {FAILED_ONCE}"
 
 
 def _switch_lines(request: Request, decision: Decision) -> Iterator[str]:
