@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from modak.facts import same_name
 from modak.perfmodel import intervals
 from modak.perfmodel.curves import Curve, Scatter
 from modak.perfmodel.intervals import Z90
@@ -31,8 +30,7 @@ def noise(curve: Curve, curves: Iterable[Curve]) -> float:
     application on that system, which is seen in the other ``curves``. Few runs do not tell the scatter well: what exceeds the usual one is
     larger by the ratio of the quantiles of Student's distribution and the normal one.
     """
-    group = scatter_group(curve)
-    own, beside = _seen(curve), [each for one in curves if one is not curve and scatter_group(one) == group for each in _seen(one)]
+    own, beside = _seen(curve), [each for one in curves if one is not curve and _alike(one, curve) for each in _seen(one)]
     more = _combined(own, max(1.0, _combined(beside, 1.0)))
     if more <= 1:
         return 0.0
@@ -54,6 +52,11 @@ def _seen(curve: Curve) -> list[Scatter]:
     return [repeats] if fdtr(single.freedom, repeats.freedom, ratio) > SURE else [repeats, single]
 
 
+def _alike(curve: Curve, other: Curve) -> bool:
+    """Whether curves of an application have the same metric and system, so that they are expected to scatter alike."""
+    return curve.series.metric == other.series.metric and curve.labels["system"] == other.labels["system"]
+
+
 def _combined(seen: Sequence[Scatter], usual: float) -> float:
     """The variance of runs in units of the variance behind :data:`RERUN_SPREAD`; ``usual`` counts as :data:`USUAL` degrees of freedom.
 
@@ -62,11 +65,6 @@ def _combined(seen: Sequence[Scatter], usual: float) -> float:
     freedom = sum(one.freedom for one in seen)
     shown = sum(one.freedom * 2 * (one.deviation * Z90 / RERUN_SPREAD) ** 2 for one in seen)
     return (USUAL * usual + shown) / (USUAL + freedom)
-
-
-def scatter_group(curve: Curve) -> tuple[str, str]:
-    """Metric and system: curves of an application that have the same are expected to scatter alike."""
-    return curve.series.metric, same_name(curve.series.system)
 
 
 def at_least(width: intervals.Sides, of_repeats: float, level: float) -> intervals.Sides:
