@@ -26,10 +26,13 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.startup import PARTS
 from modak.perfmodel.wording import A_GUESS
 from modak.results.metrics import metric
-from modak.text.amounts import cell, counted, listed, span
+from modak.text.amounts import cell, counted, listed, plain, span
 from modak.text.grammar import indices
 from modak.text.units import clock
 from modak.text.words import line
+
+SCATTERED: Final = 1.1
+"""A measured time whose interval reaches further than this factor is explained: it is 1.08 if runs scatter as usual."""
 
 
 def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
@@ -41,6 +44,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
         _start_up(chosen),
         _work_unsaid(chosen),
         _far(chosen),
+        _scatter(chosen),
         _grows(chosen),
         _numa(chosen),
         _source(chosen),
@@ -209,6 +213,18 @@ def _far(chosen: Chosen) -> str | None:
         return None
     doublings = f"{chosen.prediction.extrapolation:.1f} doublings beyond the measured ones"
     return f"this size is {doublings}: {A_GUESS}"
+
+
+def _scatter(chosen: Chosen) -> str | None:
+    """Why the interval of a measured time is wider than usual."""
+    found, curve = chosen.prediction, chosen.curve
+    factor = found.upper / found.value if found.upper and found.value else 1.0
+    if curve is None or found.basis != "measured" or factor < SCATTERED:
+        return None
+    differs = f"another run on {counted(chosen.nodes, 'node')} may take {plain(factor)} times as long, or as little"
+    if curve.scatter:
+        return f"repeated runs scatter: {differs}"
+    return f"the measured times scatter around a smooth curve: {differs}; repeats tell whether runs differ, or the program is uneven by itself"
 
 
 def _grows(chosen: Chosen) -> str | None:

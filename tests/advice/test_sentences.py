@@ -67,6 +67,24 @@ def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
 
 
 @pytest.mark.parametrize(
+    ("factors", "told"),
+    [
+        ([(1,), (1,), (1,), (1,), (1,)], None),
+        ([(0.8,), (1.3,), (0.75,), (1.25,), (0.85,)], "the measured times scatter around a smooth curve: another run on 4 nodes may take"),
+        ([(1,), (1,), (0.7, 1, 1.4), (1,), (1,)], "repeated runs scatter: another run on 4 nodes may take"),
+    ],
+)
+def test_a_wide_interval_of_a_measured_time_is_explained(known: Known, factors: list[tuple[float, ...]], told: str | None) -> None:
+    """By what scatters."""
+    key, layout = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s"), {"ranks_per_node": 48}
+    times = [(n, 1000 / n * factor) for n, several in zip((1, 2, 4, 8, 16), factors, strict=True) for factor in several]
+    models = tuple(fit(Result(series=key, layout=Layout(nodes=n, **layout), value=time) for n, time in times))
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 4}}
+    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    assert [text.startswith(told or "") for text in advice if "scatter" in text] == [True] * bool(told)
+
+
+@pytest.mark.parametrize(
     ("request_says", "told"),
     [
         ({}, True),
