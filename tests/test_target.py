@@ -63,6 +63,7 @@ def test_a_runtime_that_the_site_refuses_by_name_is_said_to_be(asked: str, named
     found = resolve(request, replace(facts, systems=systems))
     assert found.runtime == policies[2]
     assert ("does not allow singularity" in messages(found).get("target.container_runtime", "")) == named
+    assert ("runtime: apptainer, which runs the images of singularity" in found.decisions) == named
 
 
 @pytest.mark.parametrize(
@@ -663,6 +664,16 @@ def test_a_refused_runtime_names_reason_date_and_what_is_allowed(known: Known) -
     assert "allowed: charliecloud" in message
     assert found.runtime is not None
     assert found.runtime.name == "charliecloud"
+
+
+def test_where_every_runtime_is_refused_the_job_has_no_container(known: Known) -> None:
+    """The warning names none in its place."""
+    facts = known(None)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"runtimes": (RuntimePolicy(name="apptainer", allowed=False),)})
+    request = normalise({"job": {"target": {"name": "hlrs-testbed", "container_runtime": "apptainer"}}}).request
+    found = resolve(request, replace(facts, systems={**facts.systems, "hlrs-testbed": system}))
+    told = "hlrs-testbed does not allow apptainer; allowed: none; the job runs without a container"
+    assert (found.runtime, messages(found)["target.container_runtime"]) == (None, told)
 
 
 def test_a_runtime_of_which_the_site_says_nothing_is_not_taken_for_allowed(known: Known) -> None:
