@@ -1039,3 +1039,13 @@ def test_a_queue_that_gives_a_part_of_a_node_has_that_part(known: Known, cpu_uni
     facts = replace(facts, systems={**facts.systems, system.name: system})
     has = [resolve(asking({"qos": qos}), facts).node for qos in ("part", "Part", None)]  # Slurm reads it in any case
     assert [node and node.usable_cores for node in has] == [cores, cores, 40]
+
+
+@pytest.mark.parametrize(("most", "memory"), [(64.0, 64.0), (400.0, 180.0), (None, 180.0)])
+def test_a_queue_that_gives_a_part_of_the_memory_has_that_part(known: Known, most: float | None, memory: float) -> None:
+    """No more than jobs may use of a node, though."""
+    node = ONE.node.model_copy(update={"memory_gb": 192.0, "usable_memory_gb": 180.0})
+    queues = (Queue(name="one", max_nodes=8, max_memory_per_node_gb=most),)
+    found = resolve(asking({}), with_partitions(known, ONE.model_copy(update={"queues": queues, "node": node, "default": True})))
+    assert found.node is not None
+    assert found.node.job_memory_gb == memory
