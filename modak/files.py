@@ -54,6 +54,8 @@ def _replacing(modes: Mapping[Path, int]) -> Iterator[list[TextIO]]:
     for path in modes:
         if _is_special(path):
             raise RequestError("cannot be written: no regular file", field=str(path))
+        if os.path.isdir(path) and not path.is_symlink():  # noqa: PTH112 - never raises
+            raise RequestError(f"cannot be written: {os.strerror(EISDIR)}", field=str(path))
     waiting = {path: path.parent / f".{path.name}.{secrets.token_hex(8)}" for path in modes}
     try:
         with ExitStack() as opened:
@@ -62,9 +64,6 @@ def _replacing(modes: Mapping[Path, int]) -> Iterator[list[TextIO]]:
             for stream in streams:
                 stream.flush()
                 os.fsync(stream.fileno())
-        for path in waiting:
-            if path.is_dir() and not path.is_symlink():
-                raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
         for path, temporary in waiting.items():
             temporary.replace(path)
     except OSError as error:

@@ -63,6 +63,7 @@ def test_a_runtime_that_the_site_refuses_by_name_is_said_to_be(asked: str, named
     found = resolve(request, replace(facts, systems=systems))
     assert found.runtime == policies[2]
     assert ("does not allow singularity" in messages(found).get("target.container_runtime", "")) == named
+    assert ("runtime: apptainer, which runs the images of singularity" in found.decisions) == named
 
 
 @pytest.mark.parametrize(
@@ -665,6 +666,16 @@ def test_a_refused_runtime_names_reason_date_and_what_is_allowed(known: Known) -
     assert found.runtime.name == "charliecloud"
 
 
+def test_where_every_runtime_is_refused_the_job_has_no_container(known: Known) -> None:
+    """The warning names none in its place."""
+    facts = known(None)
+    system = facts.systems["hlrs-testbed"].model_copy(update={"runtimes": (RuntimePolicy(name="apptainer", allowed=False),)})
+    request = normalise({"job": {"target": {"name": "hlrs-testbed", "container_runtime": "apptainer"}}}).request
+    found = resolve(request, replace(facts, systems={**facts.systems, "hlrs-testbed": system}))
+    told = "hlrs-testbed does not allow apptainer; allowed: none; the job runs without a container"
+    assert (found.runtime, messages(found)["target.container_runtime"]) == (None, told)
+
+
 def test_a_runtime_of_which_the_site_says_nothing_is_not_taken_for_allowed(known: Known) -> None:
     """Where it names others."""
     found = place(known, {"name": "hlrs-testbed", "container_runtime": "sarus"})
@@ -1028,3 +1039,13 @@ def test_a_queue_that_gives_a_part_of_a_node_has_that_part(known: Known, cpu_uni
     facts = replace(facts, systems={**facts.systems, system.name: system})
     has = [resolve(asking({"qos": qos}), facts).node for qos in ("part", "Part", None)]  # Slurm reads it in any case
     assert [node and node.usable_cores for node in has] == [cores, cores, 40]
+
+
+@pytest.mark.parametrize(("most", "memory"), [(64.0, 64.0), (400.0, 180.0), (None, 180.0)])
+def test_a_queue_that_gives_a_part_of_the_memory_has_that_part(known: Known, most: float | None, memory: float) -> None:
+    """No more than jobs may use of a node, though."""
+    node = ONE.node.model_copy(update={"memory_gb": 192.0, "usable_memory_gb": 180.0})
+    queues = (Queue(name="one", max_nodes=8, max_memory_per_node_gb=most),)
+    found = resolve(asking({}), with_partitions(known, ONE.model_copy(update={"queues": queues, "node": node, "default": True})))
+    assert found.node is not None
+    assert found.node.job_memory_gb == memory

@@ -301,7 +301,7 @@ def test_models_that_are_fitted_are_counted(run: Run) -> None:
     assert run("models", "fit")[:2] == (0, f"{len(applications)} models are up to date\n")
 
 
-@pytest.mark.parametrize("folder", ["", ".", "/", ".."])
+@pytest.mark.parametrize("folder", ["", ".", "/", "..", "/proc/sys"])
 def test_a_folder_is_no_file_to_export_to(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     """One line, and nothing is left there."""
     (here := tmp_path / "here").mkdir()

@@ -384,6 +384,13 @@ def test_where_nothing_starts_torchrun_on_several_nodes(scheduler: str, launcher
     assert (why in found, bool(found)) == (True, bool(why))
 
 
+@pytest.mark.parametrize(("ranks", "starts"), [(1, True), (2, False)])
+def test_ranks_without_a_launcher_are_one(ranks: int, starts: bool) -> None:
+    """Nothing would start the second."""
+    job = replace(JOB, launcher="none", resources=Resources(ranks_per_node=ranks))
+    assert (plugins.find("launchers", "none").unfit(job, plugins.find("schedulers", "slurm")) == "") == starts
+
+
 def test_nodes_meet_at_the_one_that_the_script_runs_on() -> None:
     """By its own name, which torchrun compares; jobs, and each of an array, meet at ports of their own, however they are numbered."""
     torchrun, pbs = plugins.find("launchers", "torchrun"), plugins.find("schedulers", "pbspro")
@@ -431,6 +438,14 @@ def test_pals_binds_each_rank_to_its_cores() -> None:
     """Unless ranks share them."""
     assert line(replace(JOB, launcher="pals"), "pbspro") == "mpiexec -n 8 --ppn 4 --depth 12 --cpu-bind depth ./solver -x"
     assert "--cpu-bind none" in line(replace(JOB, launcher="pals", resources=replace(LAYOUT, oversubscribed=True)), "pbspro")
+
+
+@pytest.mark.parametrize("scheduler", plugins.names("schedulers"))
+def test_pals_starts_ranks_under_pbs_pro_and_slurm_alone(scheduler: str) -> None:
+    """Others are named, with those."""
+    why = plugins.find("launchers", "pals").unfit(JOB, plugins.find("schedulers", scheduler))
+    other = f"mpiexec of PALS starts processes under PBS Pro or Slurm, not under {scheduler}"
+    assert why == ("" if scheduler in ("pbspro", "slurm") else other)
 
 
 def test_pals_leaves_hyper_threads_free() -> None:

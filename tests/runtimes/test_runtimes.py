@@ -146,6 +146,13 @@ def test_a_charliecloud_that_cannot_run_an_image_in_one_file_is_found_out() -> N
     assert any("0.26" in each.text for each in checks)
 
 
+@pytest.mark.parametrize(("file", "kind"), [("y_1", "-d"), ("y_1.sqfs", "-r")])
+def test_charliecloud_looks_for_a_directory_or_for_one_file(file: str, kind: str) -> None:
+    """A job whose image is there is not refused."""
+    checks = plugins.find("runtimes", "charliecloud").preflight(having(file=file))
+    assert [each.text[:8] for each in checks if "cannot be read" in each.text] == [f"test {kind} "]
+
+
 @pytest.mark.parametrize(("vendor", "told"), [("nvidia", True), (None, False)])
 def test_podman_hpc_is_told_of_gpus_where_there_are_some(vendor: str | None, told: bool) -> None:
     """Without them its option would fail."""
