@@ -224,7 +224,8 @@ def _scatter(chosen: Chosen) -> str | None:
     differs = f"another run on {counted(chosen.nodes, 'node')} may take {plain(factor)} times as long, or as little"
     if curve.scatter:
         return f"repeated runs scatter: {differs}"
-    return f"the measured times scatter around a smooth curve: {differs}; repeats tell whether runs differ, or the program is uneven by itself"
+    why = "repeats tell whether runs differ, or the program is uneven by itself"
+    return f"the measured times scatter around a smooth curve: {differs}; {why}"
 
 
 def _grows(chosen: Chosen) -> str | None:
