@@ -136,7 +136,16 @@ def _ran(asked: Question, curves: Sequence[Curve]) -> set[int]:
 
 
 def _needs_as_much(shape: Shape, other: Layout) -> bool:
-    """Whether a node needs as much memory for a shape as for another layout, or more, on as many nodes."""
+    """Whether a node needs as much memory for a shape as for another layout, or more, on as many nodes.
+
+    >>> shape = Shape(4, 12, gpus_per_node=4, batch_size=32)
+    >>> [_needs_as_much(shape, Layout(ranks_per_node=ranks)) for ranks in (2, 4, 8)]
+    [True, True, False]
+    >>> [_needs_as_much(shape, Layout(gpus_per_node=4, batch_size=size)) for size in (16, 32, 64)]
+    [True, True, False]
+    >>> _needs_as_much(shape, Layout(gpus_per_node=2))
+    False
+    """
     gpus = other.gpus_per_node in (None, shape.gpus_per_node)
     pairs = ((shape.ranks_per_node, other.ranks_per_node), (shape.batch_size, other.batch_size))
     return gpus and all(there is None or here is None or here >= there for here, there in pairs)

@@ -51,7 +51,7 @@ def test_a_failed_run_is_noted(tmp_path: Path) -> None:
     """With the status of the script, and as what it counts."""
     (tmp_path / "modak-result.json").write_text(json.dumps(FAILED))
     (table,) = tables([tmp_path / "modak-result.json"]).tables
-    (batch,) = table.batches
+    (batch,) = table.batches()
     assert [note.partition(": ")[2] for note in batch.notes] == ["the run failed with status 1, and counts as failed_runs"]
 
 
