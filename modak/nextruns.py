@@ -22,7 +22,7 @@ from modak import plugins
 from modak.chances import FEW, LIKELY, chances_of, likely_layouts, too_many
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
-from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, failed_once, without_failed
+from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, failed_once, most_without_memory, without_failed
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Flags, Ranking, Scored, rank_closest
 from modak.choosing.openswitch import BUILD
@@ -166,7 +166,8 @@ def _predicted(request: Request, target: Target, facts: Facts, chosen: Shape) ->
     request = with_problem(request, found.problem)
     image_for = partial(no_image, request, facts, target)
     measured = with_switches(found, request, target, facts.tried, image_for)
-    candidates = _runnable(with_unmeasured(request, target, measured, image_for, chosen, facts.failed), request, target, facts)
+    too_few = most_without_memory(request, target, found, facts)
+    candidates = _runnable(with_unmeasured(request, target, measured, image_for, chosen, too_few), request, target, facts)
     evidence = score(request, target, columns(request, target, without_failed(request, target, candidates, facts), facts))
     return request, Decision(target, evidence, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
 

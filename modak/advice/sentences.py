@@ -23,6 +23,7 @@ from modak.jobs.report import lengths
 from modak.perfmodel import startup
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
+from modak.perfmodel.repeats import scatters
 from modak.perfmodel.startup import PARTS
 from modak.perfmodel.wording import A_GUESS
 from modak.results.metrics import metric
@@ -221,11 +222,13 @@ def _scatter(chosen: Chosen) -> str | None:
     factor = found.upper / found.value if found.upper and found.value else 1.0
     if curve is None or found.basis != "measured" or factor < SCATTERED:
         return None
-    differs = f"another run on {counted(chosen.nodes, 'node')} may take {plain(factor)} times as long, or as little"
+    differs = f"another run on {counted(chosen.nodes, 'node')} may be slower or faster by a factor of {plain(factor)}"
+    if not scatters(curve):
+        return f"other runs of this application on {chosen.target.title} scatter: {differs}"
     if curve.scatter:
         return f"repeated runs scatter: {differs}"
-    why = "repeats tell whether runs differ, or the program is uneven by itself"
-    return f"the measured times scatter around a smooth curve: {differs}; {why}"
+    unsure = "repeats tell whether runs differ, or the program is uneven by itself"
+    return f"the measured times scatter around a smooth curve: {differs}; {unsure}"
 
 
 def _grows(chosen: Chosen) -> str | None:

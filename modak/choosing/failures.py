@@ -46,10 +46,10 @@ def without_failed(request: Request, target: Target, found: Candidates, facts: F
     If none is left, all are on twice as many nodes as had too little memory. If they cannot be, all stay where the request gives its nodes
     or ranks, with a warning; elsewhere raises :class:`modak.errors.Infeasible`.
     """
-    out, told = _failing(request, target, found, facts) if facts.failed else ((), ())
+    out, told = _failing(request, target, found, facts.models, [one for one in facts.failed if _tells(one)])
     if not told:
         return found
-    what = listed([_in_words(one) for one in told], SHOWN, "; ")
+    what = listed([_in_words(one, others=others) for one, others in told.items()], SHOWN, "; ")
     kept = [nodes[~fails] for nodes, fails in zip(found.nodes, out, strict=True)]
     if not any(map(len, kept)):
         kept = [_larger(request, target, found, told)] * len(kept)
@@ -65,9 +65,21 @@ def without_failed(request: Request, target: Target, found: Candidates, facts: F
 
 def failed_once(request: Request, target: Target, found: Candidates, facts: Facts) -> frozenset[tuple[Shape, int]]:
     """The shapes and numbers of nodes of candidates of which a run failed, so that another one shows whether it was by chance."""
-    out, _ = _failing(request, target, found, facts, tries=1) if facts.failed else ((), ())
-    pairs = zip(found.shapes, found.nodes, out, strict=True) if len(out) else ()
+    out, _ = _failing(request, target, found, facts.models, [one for one in facts.failed if not _tells(one)])
+    pairs = zip(found.shapes, found.nodes, out, strict=True) if out else ()
     return frozenset((shape, int(size)) for shape, nodes, fails in pairs for size in nodes[fails])
+
+
+def most_without_memory(request: Request, target: Target, found: Candidates, facts: Facts) -> int:
+    """The most nodes on which a run of the problem had too little memory, whatever its layout; 0: none had."""
+    failed, curves = [one for one in facts.failed if one.series.metric == OUT_OF_MEMORY], usable_curves(request, target, facts.models)
+    asked = [replace(closed(curves, question(request, target, shape)), layout=Layout()) for shape in found.shapes] if failed else []
+    return max((one.layout.nodes or 1 for one in failed if any(each.may_have_been(one.series, Layout()) for each in asked)), default=0)
+
+
+def _tells(one: Failed) -> bool:
+    """Whether runs failed for want of memory, or so often that it was not by chance."""
+    return one.series.metric == OUT_OF_MEMORY or one.count >= TRIES
 
 
 def _larger(request: Request, target: Target, found: Candidates, told: Iterable[Failed]) -> Ints:
@@ -80,33 +92,37 @@ def _larger(request: Request, target: Target, found: Candidates, told: Iterable[
 
 
 def _failing(
-    request: Request, target: Target, found: Candidates, facts: Facts, tries: int = TRIES
-) -> tuple[list[Flags], tuple[Failed, ...]]:
-    """For each shape on which of its numbers of nodes it may fail, and the failed runs that tell so."""
+    request: Request, target: Target, found: Candidates, models: Sequence[Curve], failed: Sequence[Failed]
+) -> tuple[list[Flags], dict[Failed, bool]]:
+    """For each shape on which of its numbers of nodes it may fail, and the failed runs that tell so, with whether they tell of others than
+    themselves. Nothing if none ``failed``."""
+    if not failed:
+        return [], {}
     request = with_problem(request, found.problem)
-    curves = usable_curves(request, target, facts.models)
-    out, told = [], dict[Failed, None]()
+    curves = usable_curves(request, target, models)
+    out, told = [], dict[Failed, bool]()
     for shape, nodes in zip(found.shapes, found.nodes, strict=True):
         fails, asked = np.zeros(len(nodes), dtype=bool), closed(curves, question(request, target, shape))
-        for one, there in _telling(asked, shape, nodes, curves, facts.failed, tries):
-            told |= {one: None} if there.any() else {}
-            fails |= there
+        for one, itself, others in _telling(asked, shape, nodes, curves, failed):
+            if itself.any() or others.any():
+                told[one] = told.get(one, False) or bool((others & ~itself).any())
+            fails |= itself | others
         out.append(fails)
-    return out, tuple(told)
+    return out, told
 
 
 def _telling(
-    asked: Question, shape: Shape, nodes: Ints, curves: Sequence[Curve], failed: Iterable[Failed], tries: int
-) -> Iterator[tuple[Failed, Flags]]:
-    """For the failed runs that tell of a shape, on which of the numbers of nodes it may fail, too."""
+    asked: Question, shape: Shape, nodes: Ints, curves: Sequence[Curve], failed: Iterable[Failed]
+) -> Iterator[tuple[Failed, Flags, Flags]]:
+    """The failed runs, with the numbers of nodes on which they may be of the shape, and those on which it may have too little memory, as
+    they had; neither where a run of it is known to have succeeded."""
     ran = _ran(asked, curves)
     for one in failed:
         most = one.layout.nodes or 1
-        if one.series.metric == OUT_OF_MEMORY:
-            if _needs_as_much(shape, one.layout) and replace(asked, layout=Layout()).may_have_been(one.series, Layout()):
-                yield one, (nodes <= most) & (nodes < min(ran, default=np.inf))
-        elif one.count >= tries and most not in ran and asked.may_have_been(one.series, one.layout):
-            yield one, nodes == most
+        itself = (nodes == most) & (most not in ran and asked.may_have_been(one.series, one.layout))
+        as_little = one.series.metric == OUT_OF_MEMORY and _needs_as_much(shape, one.layout)
+        alike = as_little and replace(asked, layout=Layout()).may_have_been(one.series, Layout())
+        yield one, itself, (nodes <= most) & (nodes < min(ran, default=np.inf)) & alike
 
 
 def _ran(asked: Question, curves: Sequence[Curve]) -> set[int]:
@@ -120,18 +136,27 @@ def _ran(asked: Question, curves: Sequence[Curve]) -> set[int]:
 
 
 def _needs_as_much(shape: Shape, other: Layout) -> bool:
-    """Whether a node needs as much memory for a shape as for another layout, or more, on as many nodes."""
+    """Whether a node needs as much memory for a shape as for another layout, or more, on as many nodes.
+
+    >>> shape = Shape(4, 12, gpus_per_node=4, batch_size=32)
+    >>> [_needs_as_much(shape, Layout(ranks_per_node=ranks)) for ranks in (2, 4, 8)]
+    [True, True, False]
+    >>> [_needs_as_much(shape, Layout(gpus_per_node=4, batch_size=size)) for size in (16, 32, 64)]
+    [True, True, False]
+    >>> _needs_as_much(shape, Layout(gpus_per_node=2))
+    False
+    """
     gpus = other.gpus_per_node in (None, shape.gpus_per_node)
     pairs = ((shape.ranks_per_node, other.ranks_per_node), (shape.batch_size, other.batch_size))
     return gpus and all(there is None or here is None or here >= there for here, there in pairs)
 
 
-def _in_words(one: Failed) -> str:
-    """Failed runs, and what they tell of."""
+def _in_words(one: Failed, *, others: bool) -> str:
+    """Failed runs, and if they tell of ``others``, of which."""
     layout = one.layout
     where = counted(layout.nodes or 1, "node")
     where += f" x {layout.ranks_per_node or '?'}x{layout.threads_per_rank or '?'}" if layout.ranks_per_node else ""
-    if one.series.metric == OUT_OF_MEMORY:
-        ranks = f" with {counted(layout.ranks_per_node, 'rank')} each or more" if layout.ranks_per_node else ""
-        return f"{where} had too little memory, so as many nodes or fewer{ranks} have, too"
-    return f"{where} failed ({counted(one.count, 'run')})"
+    if one.series.metric != OUT_OF_MEMORY:
+        return f"{where} failed ({counted(one.count, 'run')})"
+    ranks = f" with {counted(layout.ranks_per_node, 'rank')} each or more" if layout.ranks_per_node else ""
+    return f"{where} had too little memory{f', so as many nodes or fewer{ranks} have, too' if others else ''}"

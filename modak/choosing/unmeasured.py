@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -19,9 +19,7 @@ from modak.choosing.switching import NoImage, bare, may_have
 from modak.choosing.topology import with_few_threads
 from modak.choosing.wishes import is_hybrid, names_openmp
 from modak.dsl import Request
-from modak.facts import Failed
 from modak.perfmodel.precisions import USUAL_PRECISION
-from modak.results.failures import OUT_OF_MEMORY
 from modak.target import Target
 
 FIRST: Final = (1, 2, 4)
@@ -32,10 +30,10 @@ Pair = tuple[Shape, npt.NDArray[np.int64]]
 
 
 def with_unmeasured(
-    request: Request, target: Target, found: Candidates, no_image: NoImage, chosen: Shape | None = None, failed: Sequence[Failed] = ()
+    request: Request, target: Target, found: Candidates, no_image: NoImage, chosen: Shape | None = None, too_few: int = 0
 ) -> Candidates:
     """The candidates, followed by unmeasured ones that can run and agree with the request. New layouts run the software of the one that
-    is ``chosen`` today. First runs are on more nodes than any that ``failed`` for want of memory."""
+    is ``chosen`` today. First runs are also on more nodes than ``too_few``, which had too little memory."""
     mpi, whose = _host_mpi(request, target, found) if found.distributed else (None, None)
     layouts = [
         (replace(shape, mpi=mpi, mpi_from=whose) if mpi else shape, grid) for shape, grid in _layouts(request, target, found, chosen)
@@ -45,7 +43,7 @@ def with_unmeasured(
     shapes, grids = zip(*pairs, strict=True)
     serial = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.serial}  # also with a switch turned
     alone = [(shape.ranks_per_node, shape.threads_per_rank) in serial for shape in shapes]
-    first = max(FIRST) * max((one.layout.nodes or 1 for one in failed if one.series.metric == OUT_OF_MEMORY), default=1)
+    first = max(FIRST) * max(too_few, 1)
     nodes = (grid if fixed else _sizes(grid, request, target, found, first) for grid, fixed in zip(grids, alone, strict=True))
     return replace(found, shapes=shapes, nodes=tuple(nodes))
 

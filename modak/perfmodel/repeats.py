@@ -40,6 +40,11 @@ def noise(curve: Curve, curves: Iterable[Curve]) -> float:
     return RERUN_SPREAD * math.sqrt(1 + (more - 1) * few**2)
 
 
+def scatters(curve: Curve) -> bool:
+    """Whether the runs of a curve are seen to scatter more than usual, by themselves."""
+    return _combined(_seen(curve), 1.0) > 1
+
+
 def _seen(curve: Curve) -> list[Scatter]:
     """That of a curve's repeats, and that of its single runs, unless by the repeats the forms do not follow the program (the F-test of
     lack of fit, Fisher 1922)."""

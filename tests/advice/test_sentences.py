@@ -70,8 +70,11 @@ def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
     ("factors", "told"),
     [
         ([(1,), (1,), (1,), (1,), (1,)], None),
-        ([(0.8,), (1.3,), (0.75,), (1.25,), (0.85,)], "the measured times scatter around a smooth curve: another run on 4 nodes may take"),
-        ([(1,), (1,), (0.7, 1, 1.4), (1,), (1,)], "repeated runs scatter: another run on 4 nodes may take"),
+        (
+            [(0.8,), (1.3,), (0.75,), (1.25,), (0.85,)],
+            "the measured times scatter around a smooth curve: another run on 4 nodes may be slower",
+        ),
+        ([(1,), (1,), (0.7, 1, 1.4), (1,), (1,)], "repeated runs scatter: another run on 4 nodes may be slower"),
     ],
 )
 def test_a_wide_interval_of_a_measured_time_is_explained(known: Known, factors: list[tuple[float, ...]], told: str | None) -> None:
@@ -82,6 +85,18 @@ def test_a_wide_interval_of_a_measured_time_is_explained(known: Known, factors: 
     job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 4}}
     advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
     assert [text.startswith(told or "") for text in advice if "scatter" in text] == [True] * bool(told)
+
+
+@pytest.mark.parametrize("repeats", [(1,), (0.999, 1, 1.001)])
+def test_a_wide_interval_by_what_others_scatter_is_not_said_to_be_of_the_own_runs(known: Known, repeats: tuple[float, ...]) -> None:
+    """Which are too few to show it, or agree."""
+    key = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    own = [(n, 48, 1000 / n * factor) for n in (4, 8) for factor in repeats]
+    other = [(n, 12, 2000 / n * factor) for n in (1, 2, 4, 8) for factor in (0.7, 1, 1.4)]
+    models = tuple(fit(Result(series=key, layout=Layout(nodes=n, ranks_per_node=ranks), value=time) for n, ranks, time in own + other))
+    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 4}}
+    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    assert [text.startswith("other runs of this application on supermuc-ng/thin scatter") for text in advice if "scatter" in text] == [True]
 
 
 @pytest.mark.parametrize(

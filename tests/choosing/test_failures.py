@@ -121,6 +121,24 @@ def test_the_first_runs_are_on_more_nodes_than_any_that_had_too_little_memory(kn
     assert chosen(facts(known, {}, [failed((4, 1, 48), OUT_OF_MEMORY)]))[0] == 8
 
 
+def test_too_little_memory_counts_where_it_was_although_fewer_nodes_had_enough(known: Known) -> None:
+    """A program may need more of it on more nodes; the other sizes are not in question then, and the answer does not say so."""
+    unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
+    after = facts(known, unmeasured, [failed((8, 4, 12), OUT_OF_MEMORY)])
+    assert chosen(after) == (7, 4, 12)
+    assert any("not considered: 8 nodes x 4x12 had too little memory (" in reason for reason in recommend(asked(), after).decisions)
+
+
+@pytest.mark.parametrize("other", [{"system": "other"}, {"params": {"cells": "1000"}}])
+def test_first_runs_are_as_before_if_others_had_too_little_memory(known: Known, other: dict[str, Any]) -> None:
+    """On another system, or of another problem, on many nodes."""
+    given = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver", "params": {"cells": "8"}}}
+    before, after = (
+        proposed(facts(known, {}, failures), asked(optimisation=given)) for failures in ((), [failed((64, 48, 1), OUT_OF_MEMORY, **other)])
+    )
+    assert after == before
+
+
 def test_if_no_number_of_nodes_has_the_memory_the_request_is_refused(known: Known) -> None:
     """With what failed, and what to do when it is mended."""
     for ask in (next_runs, recommend):
@@ -134,6 +152,14 @@ def test_counts_that_a_request_gives_are_kept_with_a_warning(known: Known) -> No
     answer = optimise(asked(job_options=counts), facts(known, {}, [failed((2, 48, 1), OUT_OF_MEMORY)]))
     assert answer.plan.configuration.nodes == 2
     assert any("this job may fail, too: 2 nodes x 48x1 had too little memory" in one.message for one in answer.plan.warnings)
+
+
+@pytest.mark.parametrize(("metric", "count", "told"), [(FAILED, 1, 1), (FAILED, 2, 0), (OUT_OF_MEMORY, 1, 0)])
+def test_of_given_counts_only_a_first_failure_is_said_to_be_one(known: Known, metric: str, count: int, told: int) -> None:
+    """Of others the warning tells, and that they had too little memory."""
+    counts = {"node_count": 2, "process_count_per_node": 48, "core_count_per_process": 1}
+    answer = optimise(asked(job_options=counts), facts(known, {}, [failed((2, 48, 1), metric, count)]))
+    assert sum("a run failed, not for want of memory" in reason for reason in answer.plan.decisions) == told
 
 
 @pytest.mark.parametrize(("count", "again"), [(1, True), (2, False)])

@@ -13,7 +13,9 @@ from modak.ingest.reading import tables
 from modak.store import open_store
 from tests.store.tables import ME, results_of
 
-RECORD = {"application": "app", "nodes": 2, "hyperthreads": False, "params.epochs": "20", "metric": "wall_time", "unit": "s", "value": 12.5}
+RUN = {"application": "app", "nodes": 2, "hyperthreads": False, "params.epochs": "20"}
+RECORD = {**RUN, "metric": "wall_time", "unit": "s", "value": 12.5}
+FAILED = {"modak_result": 1, "plan": "abc", "exit_status": 1, "job": "7", "seconds": 3.5, "results": [], "unfinished": RUN}
 
 
 def loaded(folder: Path, status: int, results: Sequence[dict[str, Any]] = (RECORD,)) -> tuple[int, tuple[str | None, ...]]:
@@ -38,20 +40,34 @@ def test_the_times_of_a_failed_run_are_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("status", "metric"), [(3, "failed_runs"), (137, "out_of_memory"), (143, None), (74, None)])
 def test_a_failed_run_counts_as_one(tmp_path: Path, status: int, metric: str | None) -> None:
     """With what it ran; one that the kernel killed had too little memory; one that somebody or a check of the node stopped did not fail."""
-    run = {name: value for name, value in RECORD.items() if name not in ("metric", "unit", "value")}
-    document = {"modak_result": 1, "plan": "abc", "exit_status": status, "job": "7", "seconds": 3.5, "results": [], "unfinished": run}
-    (tmp_path / "modak-result.json").write_text(json.dumps({**document, "ended": "2026-03-01T12:00:00Z"}))
+    (tmp_path / "modak-result.json").write_text(json.dumps({**FAILED, "exit_status": status, "ended": "2026-03-01T12:00:00Z"}))
     with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
         store.load(tables([tmp_path / "modak-result.json"]).tables, ME)
         found = [(one.series.metric, one.layout.nodes, one.count) for one in store.failed("app")]
     assert found == ([(metric, 2, 1)] if metric else [])
 
 
+def test_a_failed_run_is_noted(tmp_path: Path) -> None:
+    """With the status of the script, and as what it counts."""
+    (tmp_path / "modak-result.json").write_text(json.dumps(FAILED))
+    (table,) = tables([tmp_path / "modak-result.json"]).tables
+    (batch,) = table.batches()
+    assert [note.partition(": ")[2] for note in batch.notes] == ["the run failed with status 1, and counts as failed_runs"]
+
+
+def test_a_job_that_was_requeued_and_failed_twice_counts_as_two(tmp_path: Path) -> None:
+    """It has one number, and ended at two times."""
+    for ended in ("12", "13"):
+        (tmp_path / f"modak-result-{ended}.json").write_text(json.dumps({**FAILED, "ended": f"2026-03-01T{ended}:00:00Z"}))
+    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
+        store.load(tables(sorted(tmp_path.glob("*.json"))).tables, ME)
+        assert [one.count for one in store.failed("app")] == [2]
+
+
 @pytest.mark.parametrize("changed", [{"seconds": None}, {"unfinished": None}, {"earlier": 3.0}])
 def test_a_job_that_did_not_run_or_is_a_part_is_no_failed_run(tmp_path: Path, changed: dict[str, Any]) -> None:
     """A chain of jobs may stop each of its parts on purpose."""
-    document = {"modak_result": 1, "plan": "abc", "exit_status": 1, "job": "7", "seconds": 3.5, "results": [], "unfinished": RECORD}
-    (tmp_path / "modak-result.json").write_text(json.dumps(document | changed))
+    (tmp_path / "modak-result.json").write_text(json.dumps(FAILED | changed))
     with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
         assert store.load(tables([tmp_path / "modak-result.json"]).tables, ME).new == 0
 
