@@ -18,8 +18,8 @@ WORDS: Final = {
 
 _KILLED: Final = 128 + 9
 """The status of what is ended by the signal KILL: the kernel sends it where memory runs out, and hardly anybody else during a run."""
-_STOPPED: Final = (128 + 2, 128 + 15)
-"""Somebody, or the wall time limit, ended it."""
+_STOPPED: Final = tuple(128 + signal for signal in (1, 2, 10, 12, 15, 24))
+"""HUP, INT, USR1, USR2, TERM or XCPU ended it: somebody sent that, or the scheduler at a limit or before it."""
 _CHECKS: Final = range(70, 82)
 """A check of the node ended the job before its run: see ``docs/scripts.md``."""
 
