@@ -36,7 +36,8 @@ def test_the_times_of_a_failed_run_are_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "metric"), [(3, "failed_runs"), (137, "out_of_memory"), (139, "failed_runs"), (143, None), (138, None), (74, None)]
+    ("status", "metric"),
+    [(3, "failed_runs"), (137, "out_of_memory"), (253, "out_of_memory"), (139, "failed_runs"), (143, None), (138, None), (74, None)],
 )
 def test_a_failed_run_counts_as_one(tmp_path: Path, status: int, metric: str | None) -> None:
     """With what it ran; one that the kernel killed had too little memory; one that somebody or a check of the node stopped did not fail."""
