@@ -153,8 +153,12 @@ class Gate:
         raise Forbidden(f"the scope {lacking!r} is needed" if lacking in SCOPES else "a token of that plan is needed")
 
     def _forged(self, headers: Mapping[bytes, bytes]) -> bool:
-        """Whether a page of another site sent this: a proxy that knows the user adds a token to that, too. Browsers say so; no form can."""
-        return headers.get(b"sec-fetch-site") == b"cross-site" and headers.get(b"origin", b"").decode("latin-1") not in self._sites
+        """Whether a page of another site sent this: a proxy that knows the user adds a token to that, too. Browsers say so; no form can.
+
+        What they call the same site are all hosts of a domain, and all ports of a host.
+        """
+        elsewhere = headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
+        return elsewhere and headers.get(b"origin", b"").decode("latin-1") not in self._sites
 
     def _shows_nothing(self, scope: Scope, who: Principal) -> bool:
         """Whether the address is unknown and the caller may read: then the router answers 404."""

@@ -93,7 +93,7 @@ def _failures_counted(raw: Raw, name: str) -> Raw:
             (texts if texts is not None else counted_by[code] or "") if out else given[row]
             for row, (out, code) in enumerate(zip(failed.tolist(), cells.codes.tolist(), strict=True))
         )
-    note = f"{name}:{lines[0]}: {runs} of failed runs{also(lines[1:])}, which plans and choices keep away from"
+    note = f"{name}:{lines[0]}: {runs} of failed runs{also(lines[1:])}; they count as failed_runs or out_of_memory"
     return replace(raw, columns=columns, notes=(*raw.notes, note))
 
 

@@ -137,7 +137,7 @@ def _value(text: str) -> float:
 def _hint(text: str) -> str:
     """How to write what is not a plain number; empty where that cannot be told."""
     if not any(letter.isdigit() for letter in text):
-        return "; empty where a run gave none"
+        return "; empty where a run gave none, 'failed' or 'OOM' where it failed"
     if DECIMAL_COMMA.fullmatch(text):
         return "; with a decimal point, and without a sign between thousands"
     if _THOUSANDS.fullmatch(text):

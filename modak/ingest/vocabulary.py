@@ -88,8 +88,8 @@ SAID: Final = _by_word(
         "the number of nodes goes into 'nodes', their names nowhere": "nodelist node_list hostlist hosts node_names",
         "the counts of a layout have a column each: 'nodes', 'ranks_per_node', 'threads_per_rank', 'gpus_per_node'": "layout config "
         "configuration decomposition",
-        "take out the rows of runs that failed, then leave the column out": "state status exit_code exitcode exit_status return_code "
-        "exit returncode success succeeded passed",
+        "write 'failed' or 'OOM' as the value of runs that failed, then leave the column out": "state status exit_code exitcode "
+        "exit_status return_code exit returncode success succeeded passed",
         CPU_TIME: "user sys user_time sys_time system_time cpu_time usertime systime cputime utime stime user_cpu system_cpu",
         SCATTER: "std stddev std_dev stdev sd sem err error variance ci min max best worst",
         "that of the framework is 'framework_version', that of the application a parameter: 'params.version'": "version",

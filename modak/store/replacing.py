@@ -51,7 +51,7 @@ class Settled(NamedTuple):
 def settle(connection: Connection, load_id: int, read_before: Sequence[int]) -> Settled:
     """Mark rows that the file contradicts as replaced, and those that it confirms as valid. ``read_before``: loads of the same
     measurements."""
-    _SAID.create(connection, checkfirst=True)  # a file of failed runs alone has no rows to note
+    _SAID.create(connection, checkfirst=True)  # a file whose runs all gave no result has no rows to note
     of_loads = results.c.load_id.in_(read_before)
     of_series = results.c.series_id.in_(select(_SAID.c.series_id))
     here = or_(of_series, of_loads) if read_before else of_series  # the former reads all results: no index has their loads

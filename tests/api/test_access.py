@@ -249,9 +249,11 @@ def test_pages_of_a_named_site_alone_may_call_from_a_browser(opened: ExitStack, 
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "text/csv"])
-def test_another_sites_page_changes_nothing_by_the_token_that_a_proxy_adds(shared: Site, kind: str) -> None:
-    """Its form may have any content: a proxy adds the token of whoever looks at that page. Browsers say where a form comes from."""
-    form = {"Sec-Fetch-Site": "cross-site", "Origin": "https://else.example.org", "Content-Type": kind}
+@pytest.mark.parametrize("relation", ["cross-site", "same-site"])
+def test_another_sites_page_changes_nothing_by_the_token_that_a_proxy_adds(shared: Site, kind: str, relation: str) -> None:
+    """Its form may have any content: a proxy adds the token of whoever looks at that page. Browsers say where a form comes from, and call
+    other hosts of the same domain, such as that of everybody's own pages, the same site."""
+    form = {"Sec-Fetch-Site": relation, "Origin": "https://else.example.org", "Content-Type": kind}
     answer = shared.call("POST", "/results", shared.keys["load"], content="application,metric,value\na,wall_time,1\n", headers=form)
     assert (answer.status_code, answer.json()["title"]) == (403, "the form is of another site")
 

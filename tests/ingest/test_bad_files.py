@@ -160,7 +160,7 @@ def test_an_empty_file_is_called_so(name: str) -> None:
         (cell("value", "812.5 ± 3.1"), "; without its scatter, which is computed from repeats: 812.5"),
         (cell("value", "8.1e2 +/- 3"), "; without its scatter, which is computed from repeats: 8.1e2"),
         (cell("value", "812.5(31)"), "; without its scatter, which is computed from repeats: 812.5"),
-        (cell("value", "ten"), "; empty where a run gave none"),
+        (cell("value", "ten"), "; empty where a run gave none, 'failed' or 'OOM' where it failed"),
         (cell("application", ""), "r.csv:3: column 'application': empty; every row needs one, also below merged cells of a spreadsheet"),
         (cell("application", "  "), "r.csv:3: column 'application': empty"),
         (cell("application", "a\tb"), "r.csv:3: column 'application': 'a\\tb': contains an unprintable character (U+0009)"),

@@ -50,7 +50,7 @@ SAID = {
     "that of the framework is 'framework_version', that of the application": "version",
     "the size of images is a parameter": "img",
     "a neural network is an 'application', an interconnect a parameter": "network",
-    "take out the rows of runs that failed, then leave the column out": "State status exit_code",
+    "write 'failed' or 'OOM' as the value of runs that failed, then leave the column out": "State status exit_code",
     "the time that CPUs spent is no result: leave it out": "user sys System_time user_s system_s cpu_time cpu_ms",
     "leave out what numbers the rows": "index id Unnamed:_0",
     "the number of nodes goes into 'nodes', their names nowhere": "nodelist",

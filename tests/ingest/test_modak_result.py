@@ -37,7 +37,10 @@ def test_the_times_of_a_failed_run_are_none(tmp_path: Path) -> None:
     assert loaded(tmp_path, 3) == (0, ())
 
 
-@pytest.mark.parametrize(("status", "metric"), [(3, "failed_runs"), (137, "out_of_memory"), (143, None), (74, None)])
+@pytest.mark.parametrize(
+    ("status", "metric"),
+    [(3, "failed_runs"), (137, "out_of_memory"), (253, "out_of_memory"), (139, "failed_runs"), (143, None), (138, None), (74, None)],
+)
 def test_a_failed_run_counts_as_one(tmp_path: Path, status: int, metric: str | None) -> None:
     """With what it ran; one that the kernel killed had too little memory; one that somebody or a check of the node stopped did not fail."""
     (tmp_path / "modak-result.json").write_text(json.dumps({**FAILED, "exit_status": status, "ended": "2026-03-01T12:00:00Z"}))

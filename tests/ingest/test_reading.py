@@ -114,7 +114,7 @@ def test_rows_of_runs_that_failed_count_these(text: str, metric: str) -> None:
         (metric, "1"),
     ]
     assert batch.values.tolist() == [540, 1, 1]
-    assert batch.notes == ("r.csv:3: 2 rows of failed runs (also in line 4), which plans and choices keep away from",)
+    assert batch.notes == ("r.csv:3: 2 rows of failed runs (also in line 4); they count as failed_runs or out_of_memory",)
 
 
 def test_a_file_without_any_value_is_refused() -> None:
