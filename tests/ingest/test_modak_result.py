@@ -14,6 +14,8 @@ from modak.store import open_store
 from tests.store.tables import ME, results_of
 
 RECORD = {"application": "app", "nodes": 2, "hyperthreads": False, "params.epochs": "20", "metric": "wall_time", "unit": "s", "value": 12.5}
+RUN = {name: value for name, value in RECORD.items() if name not in ("metric", "unit", "value")}
+"""The same run without its result."""
 
 
 def loaded(folder: Path, status: int, results: Sequence[dict[str, Any]] = (RECORD,)) -> tuple[int, tuple[str | None, ...]]:
@@ -38,8 +40,7 @@ def test_the_times_of_a_failed_run_are_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("status", "metric"), [(3, "failed_runs"), (137, "out_of_memory"), (143, None), (74, None)])
 def test_a_failed_run_counts_as_one(tmp_path: Path, status: int, metric: str | None) -> None:
     """With what it ran; one that the kernel killed had too little memory; one that somebody or a check of the node stopped did not fail."""
-    run = {name: value for name, value in RECORD.items() if name not in ("metric", "unit", "value")}
-    document = {"modak_result": 1, "plan": "abc", "exit_status": status, "job": "7", "seconds": 3.5, "results": [], "unfinished": run}
+    document = {"modak_result": 1, "plan": "abc", "exit_status": status, "job": "7", "seconds": 3.5, "results": [], "unfinished": RUN}
     (tmp_path / "modak-result.json").write_text(json.dumps({**document, "ended": "2026-03-01T12:00:00Z"}))
     with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
         store.load(tables([tmp_path / "modak-result.json"]).tables, ME)
@@ -50,7 +51,7 @@ def test_a_failed_run_counts_as_one(tmp_path: Path, status: int, metric: str | N
 @pytest.mark.parametrize("changed", [{"seconds": None}, {"unfinished": None}, {"earlier": 3.0}])
 def test_a_job_that_did_not_run_or_is_a_part_is_no_failed_run(tmp_path: Path, changed: dict[str, Any]) -> None:
     """A chain of jobs may stop each of its parts on purpose."""
-    document = {"modak_result": 1, "plan": "abc", "exit_status": 1, "job": "7", "seconds": 3.5, "results": [], "unfinished": RECORD}
+    document = {"modak_result": 1, "plan": "abc", "exit_status": 1, "job": "7", "seconds": 3.5, "results": [], "unfinished": RUN}
     (tmp_path / "modak-result.json").write_text(json.dumps(document | changed))
     with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
         assert store.load(tables([tmp_path / "modak-result.json"]).tables, ME).new == 0
