@@ -104,7 +104,10 @@ def test_rows_of_runs_that_gave_no_value_are_left_out(text: str) -> None:
     assert batch.notes == ("r.csv:3: 2 rows without a value (also in line 4); left out",)
 
 
-@pytest.mark.parametrize(("text", "metric"), [("OOM", "out_of_memory"), ("Out of memory", "out_of_memory"), ("Failed", "failed_runs")])
+@pytest.mark.parametrize(
+    ("text", "metric"),
+    [("OOM", "out_of_memory"), ("Out of memory", "out_of_memory"), ("Failed", "failed_runs"), ("timeout", "failed_runs")],
+)
 def test_rows_of_runs_that_failed_count_these(text: str, metric: str) -> None:
     """Whatever was to be measured, in whatever unit; one note has their lines."""
     batch = only(f"application,nodes,metric,value,unit\na,1,wall_time,9,min\na,2,wall_time,{text},min\na,3,energy,{text},kWh\n")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, NodePower, Portion, Predictions, Question, Used, fit, portions, predict, predict_rows
@@ -17,7 +18,7 @@ from modak.perfmodel.intervals import Z90, Sides
 from modak.perfmodel.matching import Matcher
 from modak.perfmodel.predictions import together
 from modak.perfmodel.questions import SPREAD
-from modak.perfmodel.repeats import RERUN_SPREAD
+from modak.perfmodel.repeats import RERUN_SPREAD, USUAL
 
 HERE = {"system": "here"}
 
@@ -217,6 +218,19 @@ def test_repeats_that_agree_tell_that_the_program_is_uneven() -> None:
     steady, rough = (predict(uneven(*repeats), Question(HERE), [4]).width.above[0] for repeats in ((1, 1.001, 0.999), (0.8, 1.25)))
     assert steady <= RERUN_SPREAD
     assert rough > 2 * RERUN_SPREAD
+
+
+@pytest.mark.parametrize("runs", [2, 3, 20])
+def test_few_runs_do_not_tell_well_how_much_they_scatter(runs: int) -> None:
+    """So their interval is wider than that of many that scatter alike, as Student's distribution is than the normal one."""
+    (ideal,) = curves((4,))
+    logs = 0.2 * np.resize([-1.0, 1.0], runs)
+    (curve,) = fit([Result(series=ideal.series, layout=ideal.layout.model_copy(update={"nodes": 4}), value=math.exp(one)) for one in logs])
+    assert curve.scatter
+    freedom = USUAL + curve.scatter.freedom
+    seen = (USUAL + curve.scatter.freedom * 2 * (curve.scatter.deviation * Z90 / RERUN_SPREAD) ** 2) / freedom
+    wider = RERUN_SPREAD * math.sqrt(1 + (seen - 1) * (t.ppf(0.95, freedom) / Z90) ** 2)
+    assert predict((curve,), Question(HERE), [4]).width.above[0] == pytest.approx(wider)
 
 
 def test_relatives_inform_a_short_series() -> None:

@@ -259,7 +259,7 @@ def test_the_timer_of_a_signal_needs_a_limit_of_time(dialect: str) -> None:
     """Without one nobody knows when to send it."""
     signal = replace(BARE.attributes, signal=Signal(name="USR1", seconds=120))
     (warning,) = plugins.find("schedulers", dialect).directives(replace(BARE, attributes=signal)).warnings
-    assert "needs a wall time limit: left out" in warning.message
+    assert (warning.field, "needs a wall time limit: left out" in warning.message) == ("job_options.signal", True)
 
 
 def test_jobs_of_a_pbs_array_may_start_again() -> None:
