@@ -369,9 +369,10 @@ def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service:
 
 
 def test_runs_that_failed_are_not_chosen_until_they_are_doubted(service: Service, load: Callable[[str], Any]) -> None:
-    """Rows of a table, one of them without a time: the configuration that it is of."""
-    rows = "".join(f"solver,supermuc-ng,{nodes},48,1,wall_time,{time}\n" for nodes, time in ((1, 800), (2, 400), (4, 200), (8, "failed")))
-    load(f"application,system,nodes,ranks_per_node,threads_per_rank,metric,value\n{rows}")
+    """Rows of a table, two of them without a time: the configuration that they are of."""
+    times = ((1, 1, 800), (2, 1, 400), (4, 1, 200), (8, 1, "failed"), (8, 2, "failed"))
+    rows = "".join(f"solver,supermuc-ng,{nodes},48,1,{repeat},wall_time,{time}\n" for nodes, repeat, time in times)
+    load(f"application,system,nodes,ranks_per_node,threads_per_rank,repeat,metric,value\n{rows}")
     asked = {"app_type": "hpc", "hpc": {"mpi": {}}, "objective": {"minimise": "time", "max_nodes": 8}}
     job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "optimisation": asked}
 
@@ -379,8 +380,8 @@ def test_runs_that_failed_are_not_chosen_until_they_are_doubted(service: Service
         return int(service.recommend({"job": job})["choices"][0]["configuration"]["nodes"])
 
     before = nodes()
-    (failed,) = service.results({"application": "solver", "metric": "failed_runs"})["items"]
-    service.judge("doubt", (failed["id"],), "a disk was full")
+    failed = service.results({"application": "solver", "metric": "failed_runs"})["items"]
+    service.judge("doubt", tuple(one["id"] for one in failed), "a disk was full")
     assert (before, nodes()) == (7, 8)
 
 
