@@ -15,6 +15,7 @@ from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
 from modak.perfmodel.precisions import PRECISIONS
 from modak.results.failures import METRICS as FAILURES
+from modak.store.engine import chunks
 from modak.store.schema import LEFT_OUT, ONCE, REPLACED, STANDING, instant, loads, results, series, texts
 from modak.store.series import NUMBERED, SERIES_AT_ONCE, by_number, carrying, from_row, has_params, matching
 from modak.store.values import Export, Page, Place, Replaced, cursor_number, cursor_place, paged
@@ -156,13 +157,13 @@ def failed(connection: Connection, application: str) -> tuple[Failed, ...]:
     """The failed runs of an application, by series and layout."""
     of_them = and_(series.c.application == application, series.c.metric.in_(FAILURES))
     keys = by_number(connection, of_them)
-    if not keys:
-        return ()
     place = (results.c.series_id, *(results.c[name] for name in LAYOUT))
-    chosen = select(*place, func.sum(results.c.value).label("runs")).where(results.c.series_id.in_(keys), STANDING)
-    rows = connection.execute(chosen.group_by(*place).order_by(*place))
+    chosen = select(*place, func.sum(results.c.value).label("runs")).where(STANDING).group_by(*place).order_by(*place)
+    parts = (connection.execute(chosen.where(results.c.series_id.in_(numbers))) for numbers in chunks(sorted(keys)))
     return tuple(
-        Failed(series=keys[row.series_id], layout=layout([getattr(row, name) for name in LAYOUT]), count=round(row.runs)) for row in rows
+        Failed(series=keys[row.series_id], layout=layout([getattr(row, name) for name in LAYOUT]), count=round(row.runs))
+        for rows in parts
+        for row in rows
     )
 
 

@@ -104,6 +104,14 @@ def test_corrected_rows_of_any_number_of_series_are_replaced(tmp_path: Path) -> 
         assert store.load([csv_table(after)], ME, replace=True).replaced == 1200
 
 
+def test_failed_runs_of_any_number_of_series_are_found(tmp_path: Path) -> None:
+    """As many as an application has problems: here, too, a statement has 1,000 parameters."""
+    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=False) as store:
+        event.listen(store.engine, "connect", lambda connection, _: connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 1000))
+        store.load([csv_table(HEADER + "".join(f"a,d{one},s,1,1,1,wall_time,failed,,,,,\n" for one in range(1200)))], ME)
+        assert len(store.failed("a")) == 1200
+
+
 def test_rows_that_differ_in_one_column_are_two(store: Store) -> None:
     """Repeat, time, source, value and suspicion each tell rows apart; the empty cell differs from every number."""
     base = "a,d,s,1,1,1,wall_time,2.5,s,{},{},{},{}\n"
