@@ -115,13 +115,14 @@ def _telling(
     asked: Question, shape: Shape, nodes: Ints, curves: Sequence[Curve], failed: Iterable[Failed]
 ) -> Iterator[tuple[Failed, Flags, Flags]]:
     """The failed runs, with the numbers of nodes on which they may be of the shape, and those on which it may have too little memory, as
-    they had; neither where a run of it is known to have succeeded."""
+    they had; neither where a run of it is known to have succeeded, nor the latter if one of the failed configuration has."""
     ran = _ran(asked, curves)
     for one in failed:
         most = one.layout.nodes or 1
         itself = (nodes == most) & (most not in ran and asked.may_have_been(one.series, one.layout))
         as_little = one.series.metric == OUT_OF_MEMORY and _needs_as_much(shape, one.layout)
         alike = as_little and replace(asked, layout=Layout()).may_have_been(one.series, Layout())
+        alike = alike and most not in _ran(replace(asked, layout=one.layout.model_copy(update={"nodes": None})), curves)
         yield one, itself, (nodes <= most) & (nodes < min(ran, default=np.inf)) & alike
 
 

@@ -92,6 +92,14 @@ def test_a_run_that_succeeded_outweighs_those_that_failed(known: Known) -> None:
         assert chosen(facts(known, TIMES, [failed((8, 4, 12), metric, 5)])) == (8, 4, 12)
 
 
+@pytest.mark.parametrize(("succeeded", "told"), [(True, 0), (False, 1)])
+def test_too_little_memory_tells_of_no_others_once_the_same_run_succeeded(known: Known, succeeded: bool, told: int) -> None:
+    """Neither of fewer nodes, nor of layouts with more ranks: nothing is left out, and the answer does not say so."""
+    times = {counts: time for counts, time in TIMES.items() if counts[0] > 1 and (succeeded or counts[0] < 8)}
+    answer = optimise(asked(), facts(known, times, [failed((8, 4, 12), OUT_OF_MEMORY)]))
+    assert len([reason for reason in answer.plan.decisions if reason.startswith("not considered")]) == told
+
+
 @pytest.mark.parametrize(
     ("other", "told"),
     [({"system": "other"}, False), ({"params": {"cells": "1000"}}, False), ({"mpi": "openmpi"}, False), ({}, True)],
