@@ -101,5 +101,9 @@ def likely_layouts(scored: Scored, chances: Array) -> list[int]:
 
 
 def too_many(total: npt.NDArray[Any]) -> bool:
-    """Whether so many layouts, each chosen in this part of the draws, may be the right choice that most are ignored."""
+    """Whether so many layouts, each chosen in this part of the draws, may be the right choice that most are ignored.
+
+    >>> too_many(np.array([0.02, *140 * [0.007]])), too_many(np.array([0.6, *57 * [0.007]]))
+    (True, False)
+    """
     return bool(total[total >= LIKELY].sum() <= 0.5)
