@@ -15,6 +15,7 @@ from modak.nextruns import next_runs
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
+from modak.perfmodel.curves import Estimated
 from modak.results.failures import FAILED, OUT_OF_MEMORY
 
 Known = Callable[[str | None], Facts]
@@ -90,6 +91,15 @@ def test_a_run_that_succeeded_outweighs_those_that_failed(known: Known) -> None:
     """Also one that had too little memory, perhaps because another job had it."""
     for metric in (FAILED, OUT_OF_MEMORY):
         assert chosen(facts(known, TIMES, [failed((8, 4, 12), metric, 5)])) == (8, 4, 12)
+
+
+def test_an_estimated_time_is_no_run_that_succeeded(known: Known) -> None:
+    """Other applications tell it, whatever became of the run."""
+    unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
+    after = facts(known, unmeasured, [failed((8, 4, 12), count=2)])
+    (curve,) = fit([Result(series=SERIES, layout=layout((8, 4, 12)), value=100)])
+    guess = curve.model_copy(update={"estimated": Estimated(model="of others", half_width=0.1)})
+    assert chosen(replace(after, models=(*after.models, guess))) == (7, 4, 12)
 
 
 @pytest.mark.parametrize(
