@@ -139,6 +139,21 @@ def test_too_little_memory_counts_where_it_was_although_fewer_nodes_had_enough(k
     assert any("not considered: 8 nodes x 4x12 had too little memory (" in reason for reason in recommend(asked(), after).decisions)
 
 
+def test_a_plan_tries_what_needs_less_memory_where_every_choice_would_fail(known: Known) -> None:
+    """Layouts of fewer ranks, which no choice is made of before they have run."""
+    after = facts(known, {}, [failed((8, 2, 24), OUT_OF_MEMORY)])
+    with pytest.raises(Infeasible):
+        recommend(asked(), after)
+    assert {run[1] for run in proposed(after)} == {1}
+
+
+@pytest.mark.parametrize("measured", [{}, {counts: time for counts, time in TIMES.items() if counts[0] < 8}])
+def test_a_plan_says_what_is_not_considered(known: Known, measured: dict[COUNTS, float]) -> None:
+    """The first one, and those that follow."""
+    notes = next_runs(asked(), facts(known, measured, [failed((8, 4, 12), OUT_OF_MEMORY)])).notes
+    assert any(note.startswith("not considered: 8 nodes x 4x12 had too little memory") for note in notes)
+
+
 @pytest.mark.parametrize("other", [{"system": "other"}, {"params": {"cells": "1000"}}])
 def test_first_runs_are_as_before_if_others_had_too_little_memory(known: Known, other: dict[str, Any]) -> None:
     """On another system, or of another problem, on many nodes."""
