@@ -154,6 +154,13 @@ def test_a_plan_says_what_is_not_considered(known: Known, measured: dict[COUNTS,
     assert any(note.startswith("not considered: 8 nodes x 4x12 had too little memory") for note in notes)
 
 
+def test_first_runs_beyond_too_little_memory_are_of_several_sizes(known: Known) -> None:
+    """As other first runs are, if the request leaves the sizes open: one alone would not show how the program scales."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    after = facts(known, {}, [failed((4, 1, 48), OUT_OF_MEMORY)])
+    assert {run[0] for run in proposed(after, asked(optimisation=wanted))} == {8, 16}
+
+
 @pytest.mark.parametrize("other", [{"system": "other"}, {"params": {"cells": "1000"}}])
 def test_first_runs_are_as_before_if_others_had_too_little_memory(known: Known, other: dict[str, Any]) -> None:
     """On another system, or of another problem, on many nodes."""
