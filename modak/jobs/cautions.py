@@ -34,7 +34,6 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
     "R": "Rscript",
     "r": "Rscript",
     "jl": "julia",
-    "jar": "java -jar",
     "pl": "perl",
     "py": "python3",
 }
@@ -263,6 +262,8 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     if ending == "ipynb":
         how = f"'jupyter nbconvert --to script {name}' makes a program of it"
         return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
+    if ending == "jar":
+        return (Notice(field="application.executable", message="a jar does not start by itself: begin with 'java -jar'"),)
     if name in _CONTAINERS or (spec.container is not None and name in plugins.names("runtimes")):
         why = f"{name} starts a container of its own, which the script does by itself"
         how = "name its image in application.container_runtime, and the program alone in the command"

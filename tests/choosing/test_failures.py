@@ -15,6 +15,7 @@ from modak.nextruns import next_runs
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
+from modak.perfmodel.curves import Estimated
 from modak.results.failures import FAILED, OUT_OF_MEMORY
 
 Known = Callable[[str | None], Facts]
@@ -100,6 +101,15 @@ def test_too_little_memory_tells_of_no_others_once_the_same_run_succeeded(known:
     assert len([reason for reason in answer.plan.decisions if reason.startswith("not considered")]) == told
 
 
+def test_an_estimated_time_is_no_run_that_succeeded(known: Known) -> None:
+    """Other applications tell it, whatever became of the run."""
+    unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
+    after = facts(known, unmeasured, [failed((8, 4, 12), count=2)])
+    (curve,) = fit([Result(series=SERIES, layout=layout((8, 4, 12)), value=100)])
+    guess = curve.model_copy(update={"estimated": Estimated(model="of others", half_width=0.1)})
+    assert chosen(replace(after, models=(*after.models, guess))) == (7, 4, 12)
+
+
 @pytest.mark.parametrize(
     ("other", "told"),
     [({"system": "other"}, False), ({"params": {"cells": "1000"}}, False), ({"mpi": "openmpi"}, False), ({}, True)],
@@ -135,6 +145,28 @@ def test_too_little_memory_counts_where_it_was_although_fewer_nodes_had_enough(k
     after = facts(known, unmeasured, [failed((8, 4, 12), OUT_OF_MEMORY)])
     assert chosen(after) == (7, 4, 12)
     assert any("not considered: 8 nodes x 4x12 had too little memory (" in reason for reason in recommend(asked(), after).decisions)
+
+
+def test_a_plan_tries_what_needs_less_memory_where_every_choice_would_fail(known: Known) -> None:
+    """Layouts of fewer ranks, which no choice is made of before they have run."""
+    after = facts(known, {}, [failed((8, 2, 24), OUT_OF_MEMORY)])
+    with pytest.raises(Infeasible):
+        recommend(asked(), after)
+    assert {run[1] for run in proposed(after)} == {1}
+
+
+@pytest.mark.parametrize("measured", [{}, {counts: time for counts, time in TIMES.items() if counts[0] < 8}])
+def test_a_plan_says_what_is_not_considered(known: Known, measured: dict[COUNTS, float]) -> None:
+    """The first one, and those that follow."""
+    notes = next_runs(asked(), facts(known, measured, [failed((8, 4, 12), OUT_OF_MEMORY)])).notes
+    assert any(note.startswith("not considered: 8 nodes x 4x12 had too little memory") for note in notes)
+
+
+def test_first_runs_beyond_too_little_memory_are_of_several_sizes(known: Known) -> None:
+    """As other first runs are, if the request leaves the sizes open: one alone would not show how the program scales."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    after = facts(known, {}, [failed((4, 1, 48), OUT_OF_MEMORY)])
+    assert {run[0] for run in proposed(after, asked(optimisation=wanted))} == {8, 16}
 
 
 @pytest.mark.parametrize("other", [{"system": "other"}, {"params": {"cells": "1000"}}])
