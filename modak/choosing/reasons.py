@@ -59,7 +59,8 @@ def _nothing_known(request: Request, decision: Decision) -> str:
 
 def _failed_line(request: Request, decision: Decision) -> Iterator[str]:
     """A line if a run of the choice failed."""
-    if (decision.shape, decision.nodes) in failed_once(request, decision.target, decision.candidates, decision.facts):
+    alone = replace(decision.candidates, shapes=(decision.shape,), nodes=(np.array([decision.nodes]),))
+    if failed_once(request, decision.target, alone, decision.facts):
         yield f"{described(decision, decision.best)}: {FAILED_ONCE}"
 
 

@@ -281,7 +281,8 @@ def _copies(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if nothing but a number of nodes, or of ranks on each, says that a program of Julia, R, … is several processes."""
     application, options = request.application, request.job_options
     _, command = split_env(application.command)
-    name = next((program_name(each[0]) for each in started_by(command) if program_name(each[0]) in ALONE), "") if command else ""
+    started = map(program_name, (each[0] for each in started_by(command))) if command else ()
+    name = next((one for one in started if one in ALONE), "")
     said = application.mpi_ranks or application.app_type not in (None, "other") or is_said_distributed(request)
     if not name or said or spec.resources.ranks == 1:
         return ()
