@@ -99,8 +99,9 @@ def precision(request: Request) -> str | None:
 
 def is_distributed(request: Request) -> bool:
     """Whether the application runs as more than one process."""
-    many = (request.application.mpi_ranks, stated_nodes(request), request.job_options.process_count_per_node)
-    return is_said_distributed(request) or any(count is not None and count > 1 for count in many)
+    ranks = request.application.mpi_ranks
+    counts = (ranks,) if ranks else (stated_nodes(request), request.job_options.process_count_per_node)
+    return is_said_distributed(request) or any(count is not None and count > 1 for count in counts)
 
 
 def is_said_distributed(request: Request) -> bool:

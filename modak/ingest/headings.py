@@ -32,6 +32,8 @@ _COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNOREC
 """What a rate per second counts in a heading without its slash: ``tok_s`` is a rate, ``epoch_s`` a time."""
 _BRACKETS: Final = re.compile(r"\s*[\[(]\s*(?:(?!(?:d+[- ])?[a-z]+:)([A-Za-z0-9/%]{1,20}))?.*", re.IGNORECASE)
 """With the unit in them, which the parts of a clock (``[hh:mm:ss]``) are not."""
+_PER_BEHIND: Final = re.compile(r"([^\[(]*)([\[(][^\])]*[\])])[ _]*(?:per[ _]|/)[ _]*([a-z]{1,20})", re.IGNORECASE)
+"""What a time or a rate is of, behind its unit: ``Time [s] per epoch``."""
 _IN: Final = re.compile(r"[ _]in[ _]([A-Za-z/%]{1,20})$", re.IGNORECASE)
 """A unit behind its word: ``Laufzeit in s``."""
 _BLANK: Final = re.compile(r"\s")
@@ -163,8 +165,8 @@ def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading:
     no_value = loading and "value" not in among
     return (
         _ratio(bare)
-        or (_as_value(name, measure, among, no_value=no_value) if measure else None)
         or _rate_of_one(bare)
+        or (_as_value(name, measure, among, no_value=no_value) if measure else None)
         or _grid(bare, among)
         or _total(name, loading=loading)
         or _said(bare)
@@ -204,7 +206,9 @@ def _ratio(bare: str) -> Hint | None:
 
 @lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
 def _is_ratio(bare: str) -> bool:
-    return bare in vocabulary.RATIOS or not vocabulary.RATIO_WORDS.isdisjoint(_in_ascii(bare).split("_"))
+    words = _in_ascii(bare).split("_")
+    ideal = words[0] in vocabulary.IDEAL and words[1:2] != [] and (words[1] == "scaling" or _is_time(words[1:2]))
+    return ideal or bare in vocabulary.RATIOS or not vocabulary.RATIO_WORDS.isdisjoint(words)
 
 
 def _rate_of_one(bare: str) -> Hint | None:
@@ -318,8 +322,9 @@ def _is_rate(words: Sequence[str]) -> bool:
 def _is_time(words: Sequence[str]) -> bool:
     """Whether words are of a time; node-hours and GPU seconds are times of a part of the machine, and added up."""
     of_parts = any(part in vocabulary.PARTS_OF_MACHINE and unit in vocabulary.TIMES for part, unit in pairwise(words))
+    of_parts = of_parts or any(per == "per" and part not in vocabulary.PART_OF for per, part in pairwise(words))
     named = not {*vocabulary.TIME_WORDS, *vocabulary.TIME_ENDINGS}.isdisjoint(words) or any(word.endswith("time") for word in words)
-    return "per" not in words and not of_parts and named
+    return not of_parts and named
 
 
 def _in_time(name: str) -> bool:
@@ -381,7 +386,7 @@ def unit_in(name: str) -> str | None:
     """
     bracket, found = _BRACKETS.search(name[:_LONGEST]), _measured(name)
     if bracket and bracket[1]:
-        return bracket[1]
+        return _spelt(bracket[1])
     if bracket or found:
         return found.unit if found else None
     words = re.split(r"[_ ]+", name.strip()[:_LONGEST])
@@ -421,9 +426,23 @@ def _bare(name: str) -> str:
     return _without_unit(name.strip()[:_LONGEST])
 
 
+def _in_order(name: str) -> str:
+    """A heading with its unit at the end.
+
+    >>> _in_order("Time [s] per epoch")
+    'Time per epoch [s]'
+    """
+    return _PER_BEHIND.sub(lambda found: f"{found[1].strip()} per {found[3]} {found[2]}", name)
+
+
+def _spelt(unit: str) -> str:
+    """A unit in the case that it is known in, if it is known in another: ``S`` in a heading is ``s``."""
+    return unit if metrics.known_unit(unit) else vocabulary.UNIT_OF.get(unit.lower(), unit)
+
+
 @lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
 def _without_unit(name: str) -> str:
-    return folded(_BRACKETS.sub("", name).strip("#% ")).replace("/", "_per_")
+    return folded(_BRACKETS.sub("", _in_order(name)).strip("#% ")).replace("/", "_per_")
 
 
 def _in_ascii(bare: str) -> str:
@@ -437,6 +456,12 @@ def _in_ascii(bare: str) -> str:
 
 
 # --- which metric a heading is
+
+
+_OF_RUNS: Final = [
+    name for name, metric in metrics.METRICS.items() if metric.unit == "s" and name.removesuffix("_time") not in metrics.PARTS
+]
+"""Metrics of the time of a whole run."""
 
 
 class Measure(NamedTuple):
@@ -454,7 +479,7 @@ def _measured(name: str) -> Measure | None:
 @lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
 def _measure_in(name: str) -> Measure | None:
     """As :func:`_measured`, of a heading that is not too long to be searched."""
-    name = _IN.sub(r" [\1]", name)
+    name = _IN.sub(r" [\1]", _in_order(name))
     bracket = _BRACKETS.search(name)
     bare = _BRACKETS.sub("", name).strip("# ")
     words = re.split(r"[_ ]+", bare.lower())
@@ -462,12 +487,21 @@ def _measure_in(name: str) -> Measure | None:
         return None
     if len(words) > 1 and words[-1] in vocabulary.MIDDLES:
         bare = bare[: -len(words[-1])].rstrip("_ ")
-    if metric := vocabulary.METRIC_OF.get(metrics.unseparated(_in_ascii(bare.lower()).replace("/", "per"))):  # a time/step is no timestep
-        return Measure(metric, bracket[1] if bracket else None)
+    if metric := _metric(_in_ascii(bare.lower()).replace("/", "per")):  # a time/step is no timestep
+        return Measure(metric, _spelt(bracket[1]) if bracket and bracket[1] else None)
     if bare.lower() in vocabulary.TIMES:
         return Measure("time", bare.lower())
     in_brackets = _rate_in(bracket[1]) if bracket and bracket[1] else None
     return in_brackets or _metric_and_unit(bare) or _unit_of_rate(bare)
+
+
+def _metric(words: str) -> str | None:
+    """The metric that words name: ``Training time per epoch`` is the time of an epoch; ``None``: they name none."""
+    plain = metrics.unseparated(words)
+    time, per, part = plain.rpartition("per")
+    if per and part in vocabulary.PART_OF and vocabulary.METRIC_OF.get(time) in _OF_RUNS:
+        return f"{vocabulary.PART_OF[part]}_time"
+    return vocabulary.METRIC_OF.get(plain)
 
 
 def _rate_in(unit: str) -> Measure | None:
@@ -481,7 +515,7 @@ def _rate_in(unit: str) -> Measure | None:
 def _metric_and_unit(bare: str) -> Measure | None:
     """A metric and, as the last word, one of its units: ``time_ms``."""
     *_, last = re.split(r"[_ ]", bare)
-    metric = vocabulary.METRIC_OF.get(metrics.unseparated(bare.removesuffix(last)))
+    metric = _metric(bare.removesuffix(last))
     if not metric:
         return None
     units = (last, vocabulary.UNIT_OF.get(last.lower(), last))

@@ -68,11 +68,14 @@ GPU_TOTALS: Final = _words(
 )
 """The same of GPUs."""
 RATIOS: Final = _words(
-    "speedup speed_up speed-up relative_speedup efficiency parallel_efficiency scaling_efficiency weak_efficiency mfu hfu"
+    "speedup speed_up speed-up relative_speedup efficiency parallel_efficiency scaling_efficiency weak_efficiency mfu hfu",
+    "percentage_of_theoretical_peak percentage_of_peak percent_of_peak of_theoretical_peak of_peak ideal",
 )
 """What is computed from times."""
 RATIO_WORDS: Final = _words("speedup efficiency beschleunigung effizienz aceleracion eficiencia")
 """Words in headings of such ratios."""
+IDEAL: Final = _words("ideal linear perfect")
+"""Words before what perfect scaling would take."""
 SCATTER: Final = "the scatter is computed from repeats: write each run into a row of its own, or leave the column out"
 CPU_TIME: Final = "the time that CPUs spent is no result: leave it out, and load the elapsed time"
 COMPUTED: Final = "a mean of values that are there, too: leave it out"
@@ -113,8 +116,7 @@ METRIC_OF: Final[Mapping[str, str]] = {
             "time": "elapsed duration exectime executiontime totaltime timetaken solvetime tiempo temps tempo duree zeit dauer",
             "run_time": "laufzeit",
             "wall_time": "wall wallclock wallclocktime real realtime",
-            "step_time": "iterationtime timeperstep timeperiteration timeperiter timeperbatch",
-            "epoch_time": "timeperepoch",
+            "step_time": "iterationtime",
             "performance": "perf",
             "memory": "maxrss peakrss maxresident",
         }
@@ -141,7 +143,9 @@ SURE_SPREAD: Final = _words("std stddev stdev sem")
 MIDDLES: Final = _words("avg mean average median")
 """Words behind the name of what was measured in several runs."""
 UNIT_OF: Final[Mapping[str, str]] = {
-    **{"gflops": "GFLOP/s", "tflops": "TFLOP/s", "gflop": "GFLOP", "tflop": "TFLOP"},
+    **{"gflops": "GFLOP/s", "tflops": "TFLOP/s", "pflops": "PFLOP/s", "gflop": "GFLOP", "tflop": "TFLOP"},
+    **{"gigaflops": "GFLOP/s", "teraflops": "TFLOP/s", "petaflops": "PFLOP/s"},
+    **{unit: unit for unit in TIME_ENDINGS},
     **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "kb": "kB", "j": "J", "w": "W"},
 }
 """Units as lower-case headings write them."""

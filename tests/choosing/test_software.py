@@ -289,6 +289,19 @@ def test_ranks_with_a_network_of_their_own_need_no_mpi(known: Known, framework: 
     assert said == (layer == "horovod",) * 3
 
 
+@pytest.mark.parametrize(("ranks", "told"), [(1, False), (8, True)])
+def test_one_rank_needs_no_mpi_whatever_other_counts_say(known: Known, ranks: int, told: bool) -> None:
+    """Total ranks hold where counts contradict, and a warning of ranks that may not connect would refuse the request if it is strict."""
+    job = {
+        "job_options": {"node_count": 1, "process_count_per_node": 8},
+        "application": {"app_tag": "net", "app_type": "python", "executable": "train.py", "mpi_ranks": ranks},
+        "target": TARGET,
+        "optimisation": {"app_type": "ai_training", "ai_training": {"cntk": {"version": "2.7"}}},
+    }
+    warnings = optimise(normalise({"job": job}).request, known(None)).plan.warnings
+    assert any("ranks may not connect" in one.message for one in warnings) == told
+
+
 def test_deepspeed_is_started_by_torchrun_and_comes_with_the_application(known: Known) -> None:
     """It reads what torchrun tells its ranks; an image that carries it goes before others, and a warning says where none does."""
     facts = known(None)

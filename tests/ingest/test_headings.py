@@ -45,8 +45,9 @@ SAID = {
     "the scatter is computed from repeats": "std stddev min max time_std time_max min_s runtime_std "
     "runtime_min[s] rate_std[GFlop/s] runtime_cnt",
     "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency "
-    "Speedup_vs_1_GPU gustafson_speedup Beschleunigung",
-    "what each of them does is not what the run does": "tokens_per_sec_per_gpu samples/s/GPU TFLOPs/GPU throughput_per_node",
+    "Speedup_vs_1_GPU gustafson_speedup Beschleunigung ideal Linear_Time(S)_per_Epoch Ideal_runtime Percentage_of_Theoretical_Peak",
+    "what each of them does is not what the run does": "tokens_per_sec_per_gpu samples/s/GPU TFLOPs/GPU throughput_per_node "
+    "throughput_[img/s]_per_GPU",
     "that of the framework is 'framework_version', that of the application": "version",
     "the size of images is a parameter": "img",
     "a neural network is an 'application', an interconnect a parameter": "network",
@@ -54,7 +55,8 @@ SAID = {
     "the time that CPUs spent is no result: leave it out": "user sys System_time user_s system_s cpu_time cpu_ms",
     "leave out what numbers the rows": "index id Unnamed:_0",
     "the number of nodes goes into 'nodes', their names nowhere": "nodelist",
-    "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples setup GPU_hours node_hours",
+    "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples setup GPU_hours node_hours "
+    "linear_solver",
 }
 MEASURED = {
     "time": "time Time duration elapsed time_taken",
@@ -66,7 +68,9 @@ MEASURED = {
     "wall_time": "walltime wall_time wallclock wall_time_mean",
     "run_time --set unit=s": "Laufzeit_in_s runtime_avg[s] Laufzeit_median_[s]",
     "wall_time --set unit=ms": "wall_ms",
-    "step_time --set unit=ms": "step_time_ms step_time_[ms] time/step_[ms]",
+    "step_time": "time_per_iteration time_per_batch elapsed_per_step",
+    "step_time --set unit=ms": "step_time_ms step_time_[ms] time/step_[ms] time_[ms]_/_step time_per_step_ms",
+    "epoch_time --set unit=s": "Time[S]_per_Epoch Training_Time(S)_per_Epoch",
     "throughput; in samples/s, unless --set unit=… says another unit": "throughput",
     "memory; in B, unless --set unit=… says another unit": "memory maxrss",
     "memory --set unit=kB": "max_rss_kb",
@@ -76,6 +80,7 @@ MEASURED = {
     "throughput --set unit=img/s": "img/s",
     "throughput --set unit=samples/second": "train_samples_per_second",
     "performance --set unit=TFLOP/s": "tflops TFLOP/s",
+    "performance --set unit=PFLOP/s": "Measured_Performance_petaflops",
     "throughput --set unit=tok/s": "agg_tok_s",
     "bandwidth --set unit=GB/s": "copy_gb_s copy_[GB/s]",
     "throughput --set unit=Mcells/s": "speed_[Mcells/s] throughput_mcells_s mcells_per_s",
