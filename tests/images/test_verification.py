@@ -34,6 +34,8 @@ CLAIMS: Claims = {
     "mpi": "openmpi",
     "mpi_version": "4.1",
 }
+CLAIMED = ("framework", "version", "compiler inductor", "distribution horovod", "mpi", "mpi_version", "python", "cuda", "architecture")
+"""What is judged of these."""
 FINE = Check(0)
 
 
@@ -62,8 +64,40 @@ def test_the_last_words_of_a_runtime_are_its_reason() -> None:
 
 def test_labels_that_hold() -> None:
     """Each of them is looked at. A version's local part is the builder's own; 3.12 holds for 3.12.3."""
-    labels = ("framework", "version", "compiler inductor", "distribution horovod", "mpi", "mpi_version", "python", "cuda", "architecture")
-    assert verdicts(CLAIMS, seen()) == dict.fromkeys(labels, "holds")
+    assert verdicts(CLAIMS, seen()) == dict.fromkeys(CLAIMED, "holds")
+
+
+@pytest.mark.parametrize(
+    ("claims", "found", "labels"),
+    [
+        ({"framework": "pytorch", "source": "pip"}, {}, {"framework"}),
+        ({"framework": "mpich", "source": "hub"}, {"mpi": {"mpich": "4.0.2"}}, {"framework", "mpicc"}),
+        (CLAIMS, {"checks": {"framework": Check(1), "exercise": Check(1)}, "says": {}}, {*CLAIMED} - {"version", "cuda"}),
+    ],
+    ids=["a framework", "an MPI library", "a framework that cannot be imported"],
+)
+def test_nothing_else_is_judged_than_what_is_claimed_and_could_be_asked(claims: Claims, found: dict[str, Any], labels: set[str]) -> None:
+    """What nobody claimed is not compared, nor what a framework would tell that cannot be imported."""
+    assert {*verdicts(claims, seen(**found))} == labels
+
+
+@pytest.mark.parametrize(
+    ("finding", "text"),
+    [
+        (Finding("python", "refuted", "3.12", "3.11.2"), "python: claimed 3.12, seen 3.11.2: refuted"),
+        (Finding("framework", "holds", "pytorch", "pytorch"), "framework: seen pytorch: holds"),
+        (Finding("architecture", "refuted", "x86_64"), "architecture: claimed x86_64, nothing seen: refuted"),
+        (Finding("compiler xla", "unknown"), "compiler xla: nothing seen: unknown"),
+        (judge(CLAIMS, Seen())[0], "image: seen no sign of life: its shell did not run: refuted"),
+        (
+            judge(CLAIMS, Seen(ran=True, checks={"framework": Check(3), "exercise": FINE}))[0],
+            "framework: claimed pytorch, seen exit status 3: refuted",
+        ),
+    ],
+)
+def test_a_finding_says_what_was_claimed_and_what_was_seen(finding: Finding, text: str) -> None:
+    """As far as there is something to say."""
+    assert str(finding) == text
 
 
 @pytest.mark.parametrize(
@@ -162,14 +196,19 @@ def test_an_instruction_that_the_machine_lacks_refutes_no_image_for_another() ->
     assert "lacks" in hindrance(claims, seen(checks={"framework": Check(-4)}, processor_flags=frozenset(("sse2",))))
 
 
+BUILT = {"says": {"version": "2.13.0", "flags": "-march=skylake-avx512"}}
+
+
 @pytest.mark.parametrize(
     ("label", "claims", "other"),
     [
         ("compiler inductor", CLAIMS, {"checks": {"framework": FINE, "exercise": FINE, "compiler inductor": Check(75)}}),
         ("framework", CLAIMS, {"checks": {"framework": FINE}}),
+        ("framework", CLAIMS, {"checks": {"exercise": FINE}}),
         ("distribution horovod", CLAIMS, {"checks": {"framework": FINE, "exercise": FINE}}),
         ("mpi", CLAIMS, {"mpi": {}, "mpi_library": "/usr/lib/libmpi.so.40"}),
-        ("microarchitecture", {**CLAIMS, "microarchitecture": "skylake_avx512"}, {"processor_flags": frozenset(("sse2",))}),
+        ("microarchitecture", {**CLAIMS, "microarchitecture": "skylake_avx512"}, {"processor_flags": frozenset(("sse2",)), **BUILT}),
+        ("microarchitecture", {**CLAIMS, "microarchitecture": "archspec-does-not-know-it"}, BUILT),
     ],
 )
 def test_what_cannot_be_told_is_unknown(label: str, claims: Claims, other: dict[str, Any]) -> None:
@@ -251,6 +290,12 @@ def test_an_image_without_its_framework_gets_no_labels() -> None:
         measured(CLAIMS, seen(checks={"framework": Check(1, why="no module"), "exercise": Check(1)}))
 
 
+def test_an_image_that_does_not_run_gets_no_labels() -> None:
+    """Also not the version of its recipe, as an MPI library that prints none."""
+    with pytest.raises(DataError, match="does not carry mpich: image: "):
+        measured({"framework": "mpich", "version": "4.0.2", "source": "hub"}, Seen())
+
+
 def test_an_image_without_python_is_none_of_a_python_framework() -> None:
     """Nothing in it could be asked for the version, so the recipe's word stood; a framework that nobody knows how to ask keeps its own."""
     nothing = seen(python=None, says={}, checks={})
@@ -328,11 +373,18 @@ def test_a_long_text_of_an_image_takes_no_time(text: str) -> None:
     "line",
     [
         f"{MARK}{json.dumps(['framework', {'status': 1, 'out': 'a banner'}])}",
+        f"{MARK}{json.dumps(['framework', {'status': 0, 'out': MARK + json.dumps({'version': 2})}])}",
         f"{MARK}{json.dumps(['framework', {'status': 'bad'}])}",
         f"{MARK}{json.dumps([['framework'], {'status': 0}])}",
         f"{MARK}{json.dumps(['python', 3.12])}",
     ],
-    ids=["output of a failed check", "a status that is no number", "a name that is no text", "a version that is no text"],
+    ids=[
+        "output of a failed check",
+        "a number for a version",
+        "a status that is no number",
+        "a name that is no text",
+        "a version of Python that is no text",
+    ],
 )
 def test_an_image_may_print_anything(line: str) -> None:
     """What is not of the probe's form says nothing of the image."""

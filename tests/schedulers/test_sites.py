@@ -354,9 +354,10 @@ def test_what_users_choose_job_by_job_is_in_each_schedulers_words(said: dict[str
     assert (new, fields) == (([option], []) if option else ([], list(said)))
 
 
-def test_a_reservation_is_a_queue_of_pbs_pro() -> None:
+@pytest.mark.parametrize("named", ["queue", "partition"])
+def test_a_reservation_is_a_queue_of_pbs_pro(named: str) -> None:
     """It has one queue: the other is named in a warning."""
-    found, warned = wrote("pbspro", reservation="R7", queue="normal")
+    found, warned = wrote("pbspro", reservation="R7", **{named: "normal"})
     assert ("-q R7" in found, "-q normal" in found, warned) == (True, False, ["reservation"])
 
 
