@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from modak.facts import Layout, Result, parameter, same_name
-from modak.perfmodel.configurations import Configuration, by_configuration, numbers_of, run_of
+from modak.perfmodel.configurations import by_configuration, numbers_of, run_of
 from modak.perfmodel.curves import Curve, Estimated, fit
 from modak.perfmodel.unseen import Guess, guesses
 from modak.results.metrics import metric_of
@@ -31,16 +31,18 @@ def estimated_curves(
     if not known:
         return ()
     numbers = tuple(sorted((known | ({"batch": float(batch)} if batch else {})).items()))
-    examples: dict[Configuration, Result] = {}
-    for result in results:
-        here = same_name(result.series.system) in systems
-        if here and result.suspect is None and metric_of(result.series).tells_cost:
-            examples.setdefault(run_of(result.series, result.layout).configuration, result)
+    measured = by_configuration(results)
+    firsts = {configuration: next(iter(runs.values()))[0] for configuration, runs in measured.runs.items()}
+    examples = {
+        configuration: first
+        for configuration, first in firsts.items()
+        if same_name(first.series.system) in systems and metric_of(first.series).tells_cost
+    }
     asked = [
         replace(run_of(example.series, Layout()), application=application, numbers=numbers, configuration=configuration)
         for configuration, example in examples.items()
     ]
-    answers = zip(examples.values(), guesses(asked, by_configuration(results)), strict=True)
+    answers = zip(examples.values(), guesses(asked, measured), strict=True)
     return tuple(_curve(application, params, example, guess) for example, guess in answers if guess is not None)
 
 
