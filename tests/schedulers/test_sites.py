@@ -357,7 +357,8 @@ def test_what_users_choose_job_by_job_is_in_each_schedulers_words(said: dict[str
 @pytest.mark.parametrize("named", ["queue", "partition"])
 def test_a_reservation_is_a_queue_of_pbs_pro(named: str) -> None:
     """It has one queue: the other is named in a warning."""
-    found, warned = wrote("pbspro", reservation="R7", **{named: "normal"})
+    asked: dict[str, Any] = {"reservation": "R7", named: "normal"}
+    found, warned = wrote("pbspro", **asked)
     assert ("-q R7" in found, "-q normal" in found, warned) == (True, False, ["reservation"])
 
 
