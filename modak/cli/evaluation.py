@@ -256,7 +256,8 @@ def _programme(answer: Mapping[str, Any]) -> None:
         show.heading("What may be the right choice")
         show.table(LIKELY, [(_share(one["probability"]), *_run(one, _range(one["nodes"]))) for one in answer["likely"]])
         factor = f"a factor of {answer['interval']:.3g} either way"
-        typer.echo(show.folded(f"the interval of the decision, the mean of these weighted by probability, is {factor}", "", "  "))
+        mean = "the mean of the intervals above, weighted by probability"
+        typer.echo(show.folded(f"interval of the decision: {factor}, {mean}", "", "  "))
         typer.echo()
     if answer["runs"]:
         show.heading("Runs worth measuring, in this order")
