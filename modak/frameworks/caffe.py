@@ -91,7 +91,7 @@ class Caffe(Framework):
         )
 
 
-INTEL_CAFFE: Final = Framework("intel-caffe", options=CaffeOptions, toolchains=_INTEL)
+INTEL_CAFFE: Final = Framework("intel-caffe", aliases=("intelcaffe",), options=CaffeOptions, toolchains=_INTEL)
 """Intel's fork, for processors."""
 NVCAFFE: Final = Framework("nvcaffe", options=CaffeOptions, toolchains=_NVIDIA)
 """NVIDIA's fork, for GPUs."""

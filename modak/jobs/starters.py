@@ -23,6 +23,8 @@ from modak.tuning.setting import option_words
 
 OTHERS: Final = LAUNCHERS | {"jsrun", "likwid-mpirun", "charmrun"}
 """Launchers that are none of PyTorch's."""
+MXNET: Final = "launch.py"
+"""MXNet's launcher, a script in its ``tools``, which starts servers and workers on hosts that it is given."""
 COMMAND: Final = "MODAK_COMMAND"
 """The variable that names the program of a request without any."""
 PRECISION: Final = "ACCELERATE_MIXED_PRECISION"
@@ -70,6 +72,8 @@ def _started_once(
     done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
     if program in FLAGS and request.optimisation.framework is None and request.application.app_type not in ("mpi", "hpc"):
         done = _NAME_PYTORCH
+    if program == MXNET:
+        done = "application.mpi_ranks 1 starts it once"
     if out and program == "accelerate":
         lost = (
             f"but for the precision ({PRECISION}), and its settings (FSDP, DeepSpeed)"
@@ -102,12 +106,20 @@ def starter(command: tuple[Word, ...]) -> str | None:
     'mpirun'
     >>> starter(("conda", "run", "-n", "env", "torchrun", "train.py")), starter(("numactl", "-l", "./solver"))
     ('torchrun', None)
+    >>> starter(("python", "tools/launch.py", "-n", "16", "python", "train.py")), starter(("python", "launch.py", "--lr", "1"))
+    ('launch.py', None)
     """
     for each in started_by(command):
         name = program_name(each[0])
-        if found := torch_starter(each) or (name if name in OTHERS else None):
+        if found := torch_starter(each) or (name if name in OTHERS else None) or _of_mxnet(each):
             return found
     return None
+
+
+def _of_mxnet(command: tuple[Word, ...]) -> str | None:
+    """MXNet's launcher, if a command is it: a script of that name that starts another program of Python."""
+    script, *words = command[1:] if is_python(command[0]) and len(command) > 1 else command
+    return MXNET if program_name(script) == MXNET and any(is_python(word) or is_script(word) for word in words) else None
 
 
 def is_interpreted(command: tuple[Word, ...]) -> bool:

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from modak.dsl import Application, Request
 from modak.errors import Fault
-from modak.normalise.spellings import shown
 from modak.text.programs import program_name, split_env, started_by, torch_starter
 from modak.text.words import Joined, Word, lead, line
 
@@ -80,7 +79,7 @@ def without_launcher(request: Request) -> tuple[Request, tuple[Fault, ...]]:
         return request, ()
     request, read, differing = with_counts(request, found.counts, found.launcher)
     request = request.changed(application={"executable": found.command, "arguments": ()})
-    left = f"{shown(found.launcher)} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
+    left = f"{found.launcher!a:.200} is left out, because the script starts the ranks itself{read and f'; read as {read}'}"
     left += "; torchrun tells each its number (RANK, LOCAL_RANK, WORLD_SIZE)" if by_torchrun else ""
     return request, (Fault("application.executable", left), *differing)
 
@@ -95,7 +94,7 @@ def with_counts(request: Request, counts: Mapping[str, int], launcher: str) -> t
         place, holder = ("application", application) if name in Application.model_fields else ("job_options", options)
         given = getattr(holder, name) or follows.get(name)
         if given not in (None, count):
-            notes.append(Fault(f"{place}.{name}", f"{given} is used; {shown(launcher)} says {count}"))
+            notes.append(Fault(f"{place}.{name}", f"{given} is used; {launcher!a:.200} says {count}"))
         elif given is None:
             new[place][name] = count
     read = ", ".join(f"{name} {count}" for values in new.values() for name, count in values.items())

@@ -172,7 +172,8 @@ _CONFIG: Final = section(
             type=choice(dsl.Config.allowed("type"), {"reinforncement_learning": "reinforcement_learning"}, otherwise="other"),
             parallelisation=several(choice(dsl.Config.allowed("parallelisation"), {"opencc": "opencl"})),
         ),
-    }
+    },
+    also={"parallelization": "parallelisation"},
 )
 _DATA: Final = section_of(dsl.Data, size_bytes=_amount, etl=section_of(dsl.Etl, prefetch=_switch_or_count, cache=_switch_or_count))
 

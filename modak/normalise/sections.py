@@ -188,6 +188,8 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
     name: f"{place}.{name}"
     for place, names in (
         ("optimisation.ai_training.config", ("ai_framework", "distributed_training")),
+        ("optimisation.hpc.config", ("parallelisation",)),
+        ("optimisation.opt_build", dsl.OptBuild.model_fields),
         ("target", ("job_scheduler_type",)),
         ("optimisation", ("enable_opt_build", "enable_autotuning", "opt_build", "autotuning", "objective", "workload")),
         ("optimisation.workload", dsl.Workload.model_fields),
@@ -208,7 +210,7 @@ def elsewhere(key: str) -> str | None:
 
 def framework_of(key: Any) -> Any | None:
     """The framework whose options a key holds: ``tensorflow`` or, as published, ``ai_framework-tensorflow``; ``None``: there is none."""
-    name = fold(key).removeprefix("ai_framework_").removeprefix("parallelisation_")
+    name = fold(key).removeprefix("ai_framework_").removeprefix("parallelisation_").removeprefix("parallelization_")
     return plugins.named("frameworks", name.replace("_", "-"))
 
 

@@ -11,7 +11,6 @@ from typing import Final
 from modak.dsl import Request
 from modak.errors import Fault
 from modak.normalise.mpirun import COUNT, with_counts
-from modak.normalise.spellings import shown
 from modak.text.programs import options_of, split_env, torch_starter, without_starter
 from modak.text.words import line
 
@@ -61,7 +60,7 @@ def _shared_evenly(request: Request, counts: Mapping[str, int], launcher: str) -
     place, lost = ("job_options", _NODES) if request.application.mpi_ranks else ("application", _RANKS)
     if not (ranks and nodes and ranks % nodes and lost in counts):
         return counts, ()
-    text = f"{shown(launcher)} says {counts[lost]}, but {ranks} ranks do not divide evenly among {nodes} nodes: left out"
+    text = f"{launcher!a:.200} says {counts[lost]}, but {ranks} ranks do not divide evenly among {nodes} nodes: left out"
     return {name: count for name, count in counts.items() if name != lost}, (Fault(f"{place}.{lost}", text),)
 
 

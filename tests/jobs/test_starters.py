@@ -105,6 +105,14 @@ def test_a_launcher_behind_variables_is_warned_of() -> None:
     assert any("each rank would run mpirun again" in notice.message for notice in command_of(request, "srun", "slurm")[1])
 
 
+@pytest.mark.parametrize(("launcher", "told"), [("srun", 1), ("none", 0)])
+def test_the_launcher_of_mxnet_is_to_be_started_once(launcher: str, told: int) -> None:
+    """Each rank would start all servers and workers; PRACE's guide to deep learning (6.3.3) starts it so."""
+    command = "python ../../tools/launch.py -n 16 -H ipfile python train_imagenet.py --kv-store dist_device_sync"
+    _, notices = command_of(Request(application=Application(executable=words.parse(command))), launcher, "slurm")
+    assert [notice.message.rpartition(": ")[2] for notice in notices] == ["application.mpi_ranks 1 starts it once"] * told
+
+
 @pytest.mark.parametrize(
     ("command", "started"),
     [

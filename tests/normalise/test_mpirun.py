@@ -47,6 +47,13 @@ def test_the_threads_that_a_launcher_sets_are_those_of_the_job(command: str) -> 
     assert request(command).application.threads == 4
 
 
+def test_a_long_launcher_is_told_as_a_whole() -> None:
+    """What is left out has to be seen."""
+    launcher = "mpiexec.hydra -l -n 896 -ppn 2 -f hostfile -genv OMP_NUM_THREADS 22"
+    (warning,) = normalise({"job": {"application": {"executable": f"{launcher} ./caffe train"}}}).warnings
+    assert f"'{launcher}' is left out" in warning.message
+
+
 def test_the_counts_of_the_request_hold() -> None:
     """What the launcher says otherwise is a warning at the field that is used."""
     job = {"application": {"executable": "mpirun -np 8 ./solver", "mpi_ranks": 16}}

@@ -677,6 +677,23 @@ def test_opencc_is_opencl_as_a_word_and_as_a_section() -> None:
     assert (found.framework, found.options.value_of("compiler"), found.further) == ("opencl", "pgi", {})
 
 
+def test_parallelisation_may_be_spelt_in_american() -> None:
+    """Left out, the job would be one process."""
+    section = {"config": {"parallelization": "mpi"}, "parallelization-mpi": {"library": "mpich"}}
+    found = normalise(job("optimisation", app_type="hpc", hpc=section))
+    assert (found.request.optimisation.framework, found.request.optimisation.options.value_of("library")) == ("mpi", "mpich")
+    assert [warning.message for warning in found.warnings] == ["the key is read as 'parallelisation'"]
+
+
+@pytest.mark.parametrize("name", ["IntelCaffe", "Intel Caffe", "intel-caffe"])
+def test_intels_caffe_may_be_one_word(name: str) -> None:
+    """As PRACE's guide to deep learning writes it."""
+    section = {"config": {"ai_framework": name}, name: {"version": "1.1.6"}}
+    found = normalise(job("optimisation", app_type="ai_training", ai_training=section))
+    assert (found.request.optimisation.framework, found.request.optimisation.options.version) == ("intel-caffe", "1.1.6")
+    assert found.warnings == ()
+
+
 def test_an_unknown_framework_is_named_and_left_out() -> None:
     """A framework that no plug-in has gives a warning with the known ones, and a request all the same."""
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"config": {"ai_framework": "tensorfow"}, "tensorfow": {}}))
@@ -990,6 +1007,8 @@ def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None
         ("optimisation", "ai_framework-pytorch", "optimisation.ai_training.pytorch"),
         ("optimisation", "ai_framework", "optimisation.ai_training.config.ai_framework"),
         ("optimisation", "openmp", "optimisation.hpc.openmp"),
+        ("optimisation", "acc_type", "optimisation.opt_build.acc_type"),
+        ("optimisation", "parallelisation", "optimisation.hpc.config.parallelisation"),
         ("job_options", "mem", "memory_limit"),
         ("job_options", "cpus-per-task", "core_count_per_process"),
         ("job_options", "ntasks", "application.mpi_ranks"),
