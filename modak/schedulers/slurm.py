@@ -143,8 +143,8 @@ class Slurm(Scheduler):
 
 
 def _tasks(job: JobSpec) -> dict[str, int]:
-    """Tasks per node and their CPUs. More tasks than CPUs are left to the launcher: sbatch refuses their number on each node, contrary to its
-    manual, and since Slurm 24.11 (22.05 did not) also their total on whole nodes.
+    """Tasks per node and their CPUs. More tasks than CPUs are left to the launcher: sbatch refuses their number on each node, contrary to
+    its manual, and since Slurm 24.11 (22.05 did not) also their total on whole nodes.
 
     Tasks that share a core have to say so where ``CR_ONE_TASK_PER_CORE`` is set; elsewhere it changes nothing.
     """
