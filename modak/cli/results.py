@@ -381,7 +381,7 @@ def export(
         else:
             with replacing(output) as stream:
                 count = write(stream)
-            typer.echo(f"{count} rows written to {output}")
+            typer.echo(f"{counted(count, 'row')} written to {output}")
     if not count:
         show.note(_none_of(filters))
     show.note(*_unsaid(filled, for_models=chosen == "extrap"))
