@@ -151,7 +151,7 @@ def models_fit(application: common.Application = None) -> None:
         fitted = common.local().fit(application)
     if application is not None and not fitted:
         raise common.no_model_of(application, common.local().store.applications())
-    typer.echo(f"{fitted} models are up to date")
+    typer.echo(f"{counted(fitted, 'model')} {'is' if fitted == 1 else 'are'} up to date")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
@@ -251,13 +252,14 @@ def compare(
 ) -> None:
     """Compare results that differ in one column only. Shows the ratio, and whether it exceeds the noise of repeated runs."""
     from modak.facts import System, own_names
+    from modak.results.comparison import also_differ, spelt_alike
     from modak.results.comparison import compare as compared
-    from modak.results.comparison import spelt_alike
 
     by = _column(by)
     filters, seen, told = _filters(application, system, metric, where), set[str](), set[str]()
     own = own_names(System.model_validate(item) for item in common.client().listing("systems"))
-    pairs = compared(_noting(spelt_alike(_every(filters), by, values or (), own), by, seen, told), by, values or ())
+    rows = partial(spelt_alike, by=by, values=values or (), own=own)
+    pairs = compared(_noting(rows(_every(filters)), by, seen, told), by, values or ())
     if not seen:
         known = f"; they state {', '.join(sorted(filter(_is_compared, told)))}" if told else ""
         raise NotFound(f"{_none_of(filters)} state it{known}", field=by)
@@ -265,7 +267,9 @@ def compare(
         if value not in seen:
             raise UnknownName(by, value, seen, field="VALUE")
     if not pairs:
-        raise DataError("no results differ in this column alone", field=by)
+        others = also_differ(rows(_every(filters)), by, values or ())
+        also = f"; the most alike also differ in {', '.join(others)}" if others else ""
+        raise DataError(f"no results differ in this column alone{also}", field=by)
     if as_json:
         show.document([asdict(pair) for pair in pairs])
         return
@@ -377,7 +381,7 @@ def export(
         else:
             with replacing(output) as stream:
                 count = write(stream)
-            typer.echo(f"{count} rows written to {output}")
+            typer.echo(f"{counted(count, 'row')} written to {output}")
     if not count:
         show.note(_none_of(filters))
     show.note(*_unsaid(filled, for_models=chosen == "extrap"))

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, islice
 from statistics import median, variance
 from typing import Any, Final
 
@@ -29,6 +30,9 @@ _T: Final = (
 )
 """Two-sided 95 % quantiles of Student's t by degrees of freedom (any table of the distribution). SciPy computes them, but loading it takes
 longer than comparing results."""
+
+_MOST_GROUPS: Final = 500
+"""Groups of which each two are looked at for what they differ in."""
 
 
 Measured = tuple[str, Sequence[float]]
@@ -58,13 +62,7 @@ def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[
     Suspect records and those without a value in the column are left out. Scatter (the standard deviation of logarithms) is pooled over all
     repeated runs.
     """
-    aside = ASIDE.union((column,), WITH.get(column, ()))
-    groups: dict[tuple[tuple[str, Any], ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        value = record.get(column)
-        if value is None or record.get("suspect") or (values and str(value) not in values):
-            continue
-        groups[tuple(sorted((k, v) for k, v in record.items() if k not in aside))][str(value)].append(float(record["value"]))
+    groups = _equal(records, column, values)
     scatter = _pooled([cell for group in groups.values() for cell in group.values()])
     pairs = []
     for equal in sorted(groups, key=_in_order):
@@ -72,6 +70,31 @@ def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[
         first, *others = (name for name in (values or sorted(group)) if name in group)
         pairs += [_pair(dict(equal), (first, group[first]), (other, group[other]), scatter) for other in others]
     return pairs
+
+
+def also_differ(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> tuple[str, ...]:
+    """The fewest other columns in which records differ that differ in ``column``; empty: none do. Of many, the first are looked at."""
+    groups = [(dict(equal), set(group)) for equal, group in islice(_equal(records, column, values).items(), _MOST_GROUPS)]
+    differing = (
+        tuple(sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name)))
+        for (one, its), (other, theirs) in combinations(groups, 2)
+        if its != theirs
+    )
+    return min(differing, key=lambda names: (len(names), names), default=())
+
+
+def _equal(
+    records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str]
+) -> Mapping[tuple[tuple[str, Any], ...], Mapping[str, list[float]]]:
+    """The values of records that are equal in all columns but the compared one, by what they have there."""
+    aside = ASIDE.union((column,), WITH.get(column, ()))
+    groups: dict[tuple[tuple[str, Any], ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        value = record.get(column)
+        if value is None or record.get("suspect") or (values and str(value) not in values):
+            continue
+        groups[tuple(sorted((k, v) for k, v in record.items() if k not in aside))][str(value)].append(float(record["value"]))
+    return groups
 
 
 def spelt_alike(rows: Iterable[Mapping[str, Any]], by: str, values: Sequence[str], own: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -417,6 +417,14 @@ def test_an_export_for_extrap_has_points_and_regions(run: Run) -> None:
     assert run("results", "export", "--format", "xls")[0] == 1
 
 
+def test_one_row_and_one_model_are_counted_as_one(run: Run) -> None:
+    """Not as '1 rows'."""
+    Path("one.csv").write_text("application,metric,value\nalone,time,1\n")
+    run("load", "one.csv")
+    assert run("results", "export", "--application", "alone", "-o", "e.csv")[1] == "1 row written to e.csv\n"
+    assert run("models", "fit", "--application", "alone")[1] == "1 model is up to date\n"
+
+
 def test_an_export_says_what_it_cannot_mark(run: Run) -> None:
     """Doubts and what somebody said of results are no column that loads; Extra-P, which fits all that it gets, gets no doubted results."""
     run("load", "t.csv")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from modak.results.comparison import compare, quantile
+from modak.results.comparison import also_differ, compare, quantile
 
 
 def records(**values: list[float]) -> list[dict[str, Any]]:
@@ -72,6 +72,15 @@ def test_what_differs_in_more_than_the_column_is_not_compared() -> None:
     runs = records(one=[10.0], two=[5.0])
     runs[1]["nodes"] = 8
     assert compare(runs, "system") == []
+
+
+def test_what_else_the_most_alike_differ_in_is_told() -> None:
+    """Of one system with itself it says nothing."""
+    runs = [{**run, **more} for run in records(one=[10.0], two=[5.0]) for more in ({"nodes": 8, "mpi": run["system"]}, {"nodes": 2})]
+    assert also_differ([{**run, "threads_per_rank": len(run["system"]) + place} for place, run in enumerate(runs)], "system") == (
+        "threads_per_rank",
+    )
+    assert also_differ([{**run, "nodes": place} for place, run in enumerate(records(one=[10.0, 11.0]))], "system") == ()
 
 
 def test_quantiles_widen_with_fewer_repeats() -> None:
