@@ -156,6 +156,8 @@ class Judged:
         alone, between = evaluation.forecasts(outer), evaluation.forecasts(inner)
         together = evaluation.with_relatives(outer, observed, alone)
         helped = [k for k, one in enumerate(together) if one.relatives]
+        self.error_known = np.concatenate([~np.isnan(answer.error) for answer in alone])
+        """Whether the forecasts ``outside`` have a validation error: their series show three sizes or more."""
         self.kinds = {
             "outside": self._table(observed, outer, alone),
             "inside": self._table(observed, inner, between),
@@ -170,7 +172,7 @@ class Judged:
         """Fitted to all collections but one."""
         widths = {kind: self._width(kind, without) for kind in self.kinds}
         rows, miss, weight, names = self.kinds["outside"]
-        seen = (names != without) & (rows[:, intervals.FEATURES.index("no error known")] == 0)
+        seen = (names != without) & self.error_known
         shape = fit_shape(np.abs(miss[seen]) / intervals.beyond_sizes(rows[seen], widths["outside"]), weight[seen])
         return Calibration(shape=shape, **widths)
 

@@ -118,11 +118,14 @@ def test_docstrings_refer_to_what_exists() -> None:
     assert [(file, name) for file, name in said if not found(name)] == [], "nothing has these names"
 
 
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "examples/README.md", "benchmarks_db/README.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    """Every relative link of README.md and docs/ names a file of the repository."""
+    """Every relative link names a file of the repository."""
     links = ((file, link) for file in PAGES for link in re.findall(r"\]\(([^)#]+)", file.read_text()))
     lost = [f"{file.name}: {link}" for file, link in links if "://" not in link and not (file.parent / link).exists()]
     assert lost == [], "nothing is there"

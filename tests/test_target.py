@@ -480,6 +480,8 @@ def test_a_job_has_the_limits_of_the_quality_of_service_that_it_names(
         ({}, {"core_count": 48}, "one-fat"),
         ({"threads": 2}, {"process_count_per_node": 24}, "one-fat"),
         ({"threads": 2}, {"process_count_per_node": 24, "partition": "one"}, "one-fat"),
+        ({}, {"process_count_per_node": 24, "core_count_per_process": 2}, "one-fat"),
+        ({}, {"process_count_per_node": 40}, "one"),
         ({"threads": 64}, {}, "one"),  # reduced to what the default's nodes have
     ],
 )
@@ -758,6 +760,17 @@ def test_ranks_count_as_nodes_of_a_job_too_large_for_the_default(known: Known) -
     assert found.decisions[0].startswith("partition: skx-large")
 
 
+@pytest.mark.parametrize(("ranks", "partition"), [(2, None), (6, "two"), (None, None)])
+def test_ranks_tell_which_queue_limits_the_time(ranks: int | None, partition: str | None, known: Known) -> None:
+    """That for the nodes which they need, two on each; without ranks it may be the queue with the longest times."""
+    queues = (Queue(name="long", max_nodes=2, max_wall_time_s=7200), Queue(name="wide", min_nodes=3, max_nodes=8, max_wall_time_s=600))
+    facts = with_partitions(known, ONE.model_copy(update={"queues": queues, "default": True}), ONE.model_copy(update={"name": "two"}))
+    options = {"process_count_per_node": 2, "wall_time_limit": 3600}
+    job = {"target": {"name": "supermuc-ng"}, "job_options": options, "application": {"mpi_ranks": ranks} if ranks else {}}
+    found = resolve(normalise({"job": job}).request, facts)
+    assert found.decisions[:-1] == (("partition: two, because one runs such jobs for at most 00:10:00",) if partition else ())
+
+
 @pytest.mark.parametrize(("kind", "partition"), [("nvidia", "gpu"), ("amd", None), ("intel", None), ("none", None)])
 def test_a_kind_of_accelerator_is_looked_for_in_every_partition(kind: str, partition: str | None, known: Known) -> None:
     """Of that maker; where no partition has one, the default stays."""
@@ -859,6 +872,16 @@ def test_a_library_of_the_host_is_found_however_results_write_it(label: str, fam
     system = facts.systems["hlrs-testbed"].model_copy(update={"mpi": (HostMpi(family="openmpi", default=True), HostMpi(family="mpich"))})
     found = Target(system=system, name="hlrs-testbed").mpi_called(label)
     assert (found.family if found else None) == family
+
+
+@pytest.mark.parametrize(("label", "family"), [("mpich 4.0", "mpich"), ("MPT", "openmpi"), (None, "openmpi")])
+def test_ranks_of_a_library_that_the_host_does_not_have_get_its_default(label: str | None, family: str, known: Known) -> None:
+    """They are started by that, and not by none."""
+    libraries = (HostMpi(family="mpich"), HostMpi(family="openmpi", default=True))
+    system = known(None).systems["hlrs-testbed"].model_copy(update={"mpi": libraries})
+    found = Target(system=system, name="hlrs-testbed").mpi_for(label)
+    assert found is not None
+    assert found.family == family
 
 
 CPUS = ONE.model_copy(update={"default": True, "allowed_qos": ("normal", "Debug"), "denied_accounts": ("old",)})
@@ -1041,11 +1064,23 @@ def test_a_queue_that_gives_a_part_of_a_node_has_that_part(known: Known, cpu_uni
     assert [node and node.usable_cores for node in has] == [cores, cores, 40]
 
 
-@pytest.mark.parametrize(("most", "memory"), [(64.0, 64.0), (400.0, 180.0), (None, 180.0)])
-def test_a_queue_that_gives_a_part_of_the_memory_has_that_part(known: Known, most: float | None, memory: float) -> None:
+@pytest.mark.parametrize(
+    ("most", "usable", "memory"),
+    [
+        ([64.0], 180.0, 64.0),
+        ([400.0], 180.0, 180.0),
+        ([None], 180.0, 180.0),
+        ([64.0], None, 64.0),
+        ([64.0, 100.0], 180.0, 100.0),
+        ([64.0, None], 180.0, 180.0),
+    ],
+)
+def test_queues_that_give_a_part_of_the_memory_have_the_largest(
+    known: Known, most: list[float | None], usable: float | None, memory: float
+) -> None:
     """No more than jobs may use of a node, though."""
-    node = ONE.node.model_copy(update={"memory_gb": 192.0, "usable_memory_gb": 180.0})
-    queues = (Queue(name="one", max_nodes=8, max_memory_per_node_gb=most),)
+    node = ONE.node.model_copy(update={"memory_gb": usable, "usable_memory_gb": usable})
+    queues = tuple(Queue(name=f"to-{limit}", max_nodes=8, max_memory_per_node_gb=limit) for limit in most)
     found = resolve(asking({}), with_partitions(known, ONE.model_copy(update={"queues": queues, "node": node, "default": True})))
     assert found.node is not None
     assert found.node.job_memory_gb == memory

@@ -218,7 +218,8 @@ def allow(request: Request, id: Wanted) -> Response:
 
 
 def result(request: Request, id: Wanted, body: Body) -> Response:
-    """Checked against the plan, then loaded; with a job's own token only once. A run that failed stores nothing."""
+    """Checked against the plan, then loaded; with a job's own token only once. A run that failed is stored as such, and leaves the token
+    for the next."""
     return answer(service_of(request).take_result(id, document(body), actor_of(request), used_token(request, id)))
 
 

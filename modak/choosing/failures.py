@@ -6,7 +6,7 @@ A run that ended for want of memory tells of others: with as many ranks on a nod
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -22,6 +22,7 @@ from modak.choosing.workload import with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Failed, Layout
+from modak.grouping import grouped
 from modak.perfmodel import Curve, Question
 from modak.perfmodel.parts import on_node
 from modak.perfmodel.questions import closed
@@ -46,10 +47,10 @@ def without_failed(request: Request, target: Target, found: Candidates, facts: F
     If none is left, all are on twice as many nodes as had too little memory. If they cannot be, all stay where the request gives its nodes
     or ranks, with a warning; elsewhere raises :class:`modak.errors.Infeasible`.
     """
-    out, told = _failing(request, target, found, facts.models, [one for one in facts.failed if _tells(one)])
+    out, _, told = _failing(request, target, found, facts)
     if not told:
         return found
-    what = listed([_in_words(one, others=others) for one, others in told.items()], SHOWN, "; ")
+    what = listed([_in_words(one, others=others) for one, others in _together(told)], SHOWN, "; ")
     kept = [nodes[~fails] for nodes, fails in zip(found.nodes, out, strict=True)]
     if not any(map(len, kept)):
         kept = [_larger(request, target, found, told)] * len(kept)
@@ -65,9 +66,9 @@ def without_failed(request: Request, target: Target, found: Candidates, facts: F
 
 def failed_once(request: Request, target: Target, found: Candidates, facts: Facts) -> frozenset[tuple[Shape, int]]:
     """The shapes and numbers of nodes of candidates of which a run failed, so that another one shows whether it was by chance."""
-    out, _ = _failing(request, target, found, facts.models, [one for one in facts.failed if not _tells(one)])
-    pairs = zip(found.shapes, found.nodes, out, strict=True) if out else ()
-    return frozenset((shape, int(size)) for shape, nodes, fails in pairs for size in nodes[fails])
+    _, once, _ = _failing(request, target, found, facts)
+    pairs = zip(found.shapes, found.nodes, once, strict=True) if once else ()
+    return frozenset((shape, int(size)) for shape, nodes, failed in pairs for size in nodes[failed])
 
 
 def most_without_memory(request: Request, target: Target, found: Candidates, facts: Facts) -> int:
@@ -75,11 +76,6 @@ def most_without_memory(request: Request, target: Target, found: Candidates, fac
     failed, curves = [one for one in facts.failed if one.series.metric == OUT_OF_MEMORY], usable_curves(request, target, facts.models)
     asked = [replace(closed(curves, question(request, target, shape)), layout=Layout()) for shape in found.shapes] if failed else []
     return max((one.layout.nodes or 1 for one in failed if any(each.may_have_been(one.series, Layout()) for each in asked)), default=0)
-
-
-def _tells(one: Failed) -> bool:
-    """Whether runs failed for want of memory, or so often that it was not by chance."""
-    return one.series.metric == OUT_OF_MEMORY or one.count >= TRIES
 
 
 def _larger(request: Request, target: Target, found: Candidates, told: Iterable[Failed]) -> Ints:
@@ -91,24 +87,33 @@ def _larger(request: Request, target: Target, found: Candidates, told: Iterable[
     return taken(sizes, target) if len(sizes) else sizes
 
 
-def _failing(
-    request: Request, target: Target, found: Candidates, models: Sequence[Curve], failed: Sequence[Failed]
-) -> tuple[list[Flags], dict[Failed, bool]]:
-    """For each shape on which of its numbers of nodes it may fail, and the failed runs that tell so, with whether they tell of others than
-    themselves. Nothing if none ``failed``."""
-    if not failed:
-        return [], {}
+def _failing(request: Request, target: Target, found: Candidates, facts: Facts) -> tuple[list[Flags], list[Flags], dict[Failed, bool]]:
+    """For each shape on which of its numbers of nodes it may fail, and on which a run failed that may have been by chance; and the failed
+    runs that tell of the first, with whether they tell of others than themselves. Nothing if none failed."""
+    if not facts.failed:
+        return [], [], {}
     request = with_problem(request, found.problem)
-    curves = usable_curves(request, target, models)
-    out, told = [], dict[Failed, bool]()
+    curves = usable_curves(request, target, facts.models)
+    out, once, told = list[Flags](), list[Flags](), dict[Failed, bool]()
     for shape, nodes in zip(found.shapes, found.nodes, strict=True):
-        fails, asked = np.zeros(len(nodes), dtype=bool), closed(curves, question(request, target, shape))
-        for one, itself, others in _telling(asked, shape, nodes, curves, failed):
-            if itself.any() or others.any():
-                told[one] = told.get(one, False) or bool((others & ~itself).any())
-            fails |= itself | others
+        asked = closed(curves, question(request, target, shape))
+        telling = list(_telling(asked, shape, nodes, curves, facts.failed))
+        tries = sum((one.count * itself for one, itself, _ in telling if one.series.metric != OUT_OF_MEMORY), np.zeros(len(nodes)))
+        fails = np.zeros(len(nodes), dtype=bool)
+        for one, itself, others in telling:
+            known = itself & (True if one.series.metric == OUT_OF_MEMORY else tries >= TRIES)
+            if known.any() or others.any():
+                told[one] = told.get(one, False) or bool((others & ~known).any())
+            fails |= known | others
         out.append(fails)
-    return out, told
+        once.append((tries > 0) & (tries < TRIES))
+    return out, once, told
+
+
+def _together(told: Mapping[Failed, bool]) -> Iterator[tuple[Failed, bool]]:
+    """The failed runs of series that differ in labels alone as one, with whether any of them tells of others."""
+    for alike in grouped(told, lambda one: (one.series.metric, one.layout)).values():
+        yield alike[0].model_copy(update={"count": sum(one.count for one in alike)}), any(told[one] for one in alike)
 
 
 def _telling(

@@ -26,8 +26,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier, graph_compilers
 from modak.choosing.workload import Units, of_one_kind, requested_lengths, units, with_problem
 from modak.dsl import Basis, Prediction, Request
-from modak.facts import Facts, parameter, same_name
-from modak.grouping import grouped
+from modak.facts import Facts, parameters, same_name
 from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, describe
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import MOST, Sides
@@ -320,7 +319,7 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "system": target.name,
         "partition": target.partition.name if target.partition else None,
         "dataset": work.dataset,
-        "params": {name: parameter(value) for name, value in work.params.items()} or None,
+        "params": parameters(work.params) or None,
         "framework": shape.framework or (framework.framework if framework else None),
         "framework_version": shape.framework_version,
         "compiler": shape.compiler,
@@ -370,30 +369,21 @@ def _references(
     candidate is a further portion: it may rest on other results, in other units or with another start-up.
     """
     predictions, references = [portion.found for _, portion in found], list[Reference]()
-    for place, known in grouped(enumerate(found), lambda pair: pair[1][0]).items():
-        shape, sizes = pairs[place]
-        of_shape = [(number, portion) for number, (_, portion) in known]
-        at: dict[int, tuple[int, int]] = {}
-        for of, portion in of_shape:
-            for size in _reference_sizes(portion.found, bounds):
-                there = at.get(size) or _row_of(size, of_shape, sizes)
-                if there is None:
-                    predictions.append(alone(shape, size))
-                    there = len(predictions) - 1, 0
-                at[size] = number, row = there
-                one = predictions[number]
-                grows = one.curve is not None and one.curve.grows
-                references.append(Reference(of, number, float(one.value[row]), size, grows, one.basis[row]))
+    rows = {  # of a shape and a size: the portion, and the row there
+        (place, size): (number, row)
+        for number, (place, portion) in enumerate(found)
+        for row, size in enumerate(pairs[place][1][portion.places].tolist())
+    }
+    for of, (place, portion) in enumerate(found):
+        for size in _reference_sizes(portion.found, bounds):
+            if (place, size) not in rows:
+                rows[place, size] = len(predictions), 0
+                predictions.append(alone(pairs[place][0], size))
+            number, row = rows[place, size]
+            one = predictions[number]
+            grows = one.curve is not None and one.curve.grows
+            references.append(Reference(of, number, float(one.value[row]), size, grows, one.basis[row]))
     return tuple(predictions), tuple(references)
-
-
-def _row_of(size: int, of_shape: Sequence[tuple[int, Portion]], sizes: Ints) -> tuple[int, int] | None:
-    """The portion, by its number, among whose candidates a size is, and its row there; ``None``: the size is no candidate."""
-    for number, portion in of_shape:
-        rows = np.flatnonzero(sizes[portion.places] == size)
-        if rows.size:
-            return number, int(rows[0])
-    return None
 
 
 def _reference_sizes(found: Predictions, bounds: tuple[int, float]) -> list[int]:

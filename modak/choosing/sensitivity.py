@@ -95,20 +95,18 @@ def _other_size(scored: Scored, ranking: Ranking, describe: Describe, seen: int 
 
 
 def _other_variant(scored: Scored, ranking: Ranking, describe: Describe, seen: int | None) -> Iterator[str]:
-    """The best configuration of another variant, and how much longer the chosen one would have to take; ``seen`` as above."""
+    """How far the best configuration of another variant is behind; ``seen`` as above."""
     best, rival = ranking.best, _rival(scored, ranking)
     if rival is None or rival == seen:
         return
     wanted = scores(scored, ranking.minimise)
     margin = wanted[rival] / wanted[best]
     both = math.exp(math.hypot(float(scored.width.above[best]), float(scored.width.below[rival]))) - 1
-    least = "time" if ranking.minimise == "time" else "node-hours"
-    only = "only if" if margin >= 1 + LEAST else "if"
-    text = f"the best other variant, {describe(rival)}, would be better {only} the chosen one took"
-    usual = f"{_percent(margin - 1) if margin >= 1 + LEAST else 'any'} more {least} relative to it than predicted"
-    more = f"{margin:.0f} times the predicted {least} relative to it" if margin >= MANY else usual
+    quantity = "time" if ranking.minimise == "time" else "node-hours"
+    more = f"{_percent(margin - 1)} more {quantity} than" if margin >= 1 + LEAST else f"the same {quantity} as"
+    behind = f"{margin:.0f} times the {quantity} of" if margin >= MANY else more
     reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin - 1 else ''}"
-    yield f"{text} {more} ({reached})"
+    yield f"the best other variant, {describe(rival)}, is predicted at {behind} the choice ({reached})"
 
 
 def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Level = Annotated[float, typer.Option(help="Probability that an interval contains the next run's value.")]
 
-FIGURES: Final = ("model", "median error", "p90 error", "off by > 100 %", "size that keeps 75 %", "in interval", "interval")
+FIGURES: Final = ("model", "median error", "p90 error", "off by > 100%", "size that keeps 75%", "in interval", "interval")
 BINS: Final = ("doublings beyond", "predictions", "interval", "in interval", "median error")
 LIKELY: Final = ("probability", "nodes", "ranks/node", "threads", "GPUs", "variant", "time", INTERVAL, "basis")
 RUNS: Final = ("run", *LIKELY[1:], "node-hours", "decision after", "narrower", "per node-hour")
@@ -256,7 +256,8 @@ def _programme(answer: Mapping[str, Any]) -> None:
         show.heading("What may be the right choice")
         show.table(LIKELY, [(_share(one["probability"]), *_run(one, _range(one["nodes"]))) for one in answer["likely"]])
         factor = f"a factor of {answer['interval']:.3g} either way"
-        typer.echo(show.folded(f"the interval of the decision, the mean of these weighted by probability, is {factor}", "", "  "))
+        mean = "the mean of the intervals above, weighted by probability"
+        typer.echo(show.folded(f"interval of the decision: {factor}, {mean}", "", "  "))
         typer.echo()
     if answer["runs"]:
         show.heading("Runs worth measuring, in this order")
@@ -277,7 +278,7 @@ def _run(one: Mapping[str, Any], nodes: str | None = None) -> tuple[Any, ...]:
 def _effect(run: Mapping[str, Any]) -> tuple[Any, ...]:
     if "interval_after" not in run:
         return (None, None, None, None)
-    per_hour = f"{plain(100 * run['narrower_per_node_hour'], 2)} %"
+    per_hour = f"{plain(100 * run['narrower_per_node_hour'], 2)}%"
     return (run["node_hours"], _times(run["interval_after"]), _share(run["narrower"]), per_hour)
 
 
@@ -301,7 +302,7 @@ def _share(part: float | None) -> str | None:
     """A fraction as a percentage; ``None``: there is none."""
     if part is None:
         return None
-    return f"{100 * part:.1f} %" if part < 0.0995 else f"{100 * part:.0f} %"
+    return f"{100 * part:.1f}%" if part < 0.0995 else f"{100 * part:.0f}%"
 
 
 def _times(factor: float) -> str:

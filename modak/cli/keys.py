@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from modak.auth.ring import KeyRing
     from modak.client import Client
 
-app = common.group("Tokens for the service; needs access to its database.")
+app = common.group("Create, list and revoke tokens for the service.")
 COLUMNS: Final = ("id", "name", "scopes", "created", "by", "expires", "state")
 TRAIL: Final = ("at", "principal", "request_id", "action", "target", "outcome")
 LONGEST_CELL: Final = 80
@@ -24,7 +24,9 @@ LONGEST_CELL: Final = 80
 @app.command("create")
 def create(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Person or purpose; writes with this token are attributed to key:NAME.")],
-    scope: Annotated[list[str] | None, typer.Option(metavar="SCOPE", help="read, optimise, load or admin; may be repeated.")] = None,
+    scope: Annotated[
+        list[str] | None, typer.Option(metavar="SCOPE", help="read, optimise, load or admin; may be repeated; default: load.")
+    ] = None,
     days: Annotated[int, typer.Option(min=0, max=36_500, help="Days until it expires; 0: never.")] = 365,
 ) -> None:
     """Create a token and show it once: only its hash is stored."""

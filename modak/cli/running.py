@@ -135,11 +135,11 @@ def upgrade() -> None:
 @db.command()
 def refresh(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only the entries of these names, and no results.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Also take in what was changed or removed here.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Also take over what was changed or removed here.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show all differences, store nothing.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Take in what this MODAK knows and the database does not. What was changed or removed here stays so."""
+    """Take over what this MODAK knows and the database does not. What was changed or removed here stays so."""
     found = common.local().refresh(names or (), replace=replace, dry_run=dry_run)
     if as_json:
         show.document(found)

@@ -57,7 +57,7 @@ def obstacle(image: Image, wanted: Wanted, beside: Image | None = None) -> str |
 def criteria(image: Image, wanted: Wanted) -> tuple[tuple[str, Value], ...]:
     """The criteria for choosing between suitable images, the most important first: reason and value; smaller is better."""
     labels = image.labels
-    unasked = not wanted.opt_build and image.verified_on is None and labels.source == "opt-build"
+    unasked = image.verified_on is None and labels.source == "opt-build"  # if one was requested, that has decided before
     spare = len({*labels.distribution} - {wanted.inside.distribution}) + (labels.mpi is not None and wanted.inside.mpi is None)
     return (
         ("its MPI is that of the measured runs, or nearer to it", _from_own_mpi(image, wanted)),
@@ -133,9 +133,7 @@ def runs_on(built_for: str, target: str | None) -> bool:
     import archspec.cpu
 
     known = archspec.cpu.TARGETS
-    if target is None or built_for == target:
-        return target is not None
-    return built_for in known and target in known and bool(known[built_for] <= known[target])
+    return built_for == target or (built_for in known and target in known and bool(known[built_for] <= known[target]))
 
 
 @lru_cache(maxsize=4096)

@@ -246,7 +246,9 @@ def _processor(claims: Claims, seen: Seen) -> Iterator[Finding]:
     elif lacking:
         yield Finding("microarchitecture", "unknown", target, f"this machine lacks {' '.join(lacking[:4])}")
     else:
-        yield Finding("microarchitecture", "holds" if flags else "unknown", target, f"it runs{', built with ' + flags[0] if flags else ''}")
+        yield Finding(
+            "microarchitecture", "holds" if known and flags else "unknown", target, f"it runs{', built with ' + flags[0] if flags else ''}"
+        )
 
 
 def _lacking(claims: Claims, seen: Seen) -> list[str]:

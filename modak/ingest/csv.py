@@ -37,6 +37,7 @@ _COLUMNS: Final = frozenset((b"application", b"metric", b"value"))
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_BEGINS_AS_NUMBER: Final = re.compile(r"[+-]?\.?[0-9]")
 _COUNT: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
@@ -66,9 +67,9 @@ class Csv:
 
 
 def _between_tabs(first: bytes, second: bytes) -> bool:
-    """Whether these are names between tabs, and as many cells below them, at least half of which are numbers."""
+    """Whether these are names between tabs, and as many cells below them, at least half of which begin as numbers do: a unit may follow."""
     names, cells = ([each.strip() for each in line.decode(errors="replace").split("\t")] for line in (first, second))
-    numbers = sum(NUMERIC.fullmatch(cell) is not None for cell in cells)
+    numbers = sum(_BEGINS_AS_NUMBER.match(cell) is not None for cell in cells)
     return len(names) == len(cells) > 1 and 2 * numbers >= len(cells) and not any(map(NUMERIC.fullmatch, names))
 
 

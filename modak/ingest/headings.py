@@ -302,9 +302,11 @@ def parameter(name: str) -> str:
 
 
 def _parameter(name: str, bare: str, *, no_value: bool) -> Hint | None:
-    """Of a heading that may be anything. What looks like a time may be the value, where the table has none."""
-    plain = _in_ascii(bare)
-    words = plain.split("_")
+    """Of a heading that may be anything. What looks like a time may be the value, where the table has none; ``params_lr``, of others'
+    tables, is a parameter ``lr``."""
+    called = _in_ascii(bare)
+    plain = called.removeprefix("params_")
+    words = called.split("_")
     if not _PARAMETER.fullmatch(plain) or plain.startswith("params"):
         return None
     value = ""

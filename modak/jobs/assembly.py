@@ -11,7 +11,7 @@ from modak import plugins
 from modak.choosing.mpi import bound_mpi
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, in_image
-from modak.choosing.wishes import by_torchrun, carrier, distribution, mpi_asked
+from modak.choosing.wishes import by_torchrun, carrier, distribution, is_said_distributed, mpi_asked, names_openmp
 from modak.dsl import Notice, Request, Signal
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family
@@ -20,7 +20,7 @@ from modak.jobs.data import staging, storage, without_room
 from modak.jobs.report import Record, common_columns, report
 from modak.jobs.resources import check_limits, resources_of, total_ranks, why_memory, with_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
-from modak.jobs.starters import command_of, is_interpreted
+from modak.jobs.starters import command_of, is_interpreted, tells_threads
 from modak.launchers.base import USUAL
 from modak.launchers.family import OWN_NETWORK, USUAL_PMI, WITHOUT_MPI, compatible, own_family
 from modak.launchers.jsrun import JSRUN, beside
@@ -200,17 +200,30 @@ def _on_any_cores(spec: JobSpec, target: Target, *, whole: bool) -> tuple[JobSpe
 
 
 def _threads(request: Request, spec: JobSpec, command: tuple[Word, ...], software: Software) -> tuple[Resources, tuple[str, ...]]:
-    """The resources of a job with this command, and whether OpenMP binds its threads. Where Python or R loads OpenMP, with any of its
-    packages, it would bind the process itself to one core, and all its threads and workers would inherit that. On CPUs, the frameworks of
-    the catalogue's images are bound, as published."""
+    """The resources of a job with this command, and why OpenMP does not bind its threads, if it does not. On CPUs, the frameworks of the
+    catalogue's images are bound, as published."""
     has, found = spec.resources, carrier(request)
     published = found is not None and found.framework != "pytorch" and not has.gpus_per_node and bool(software.image or software.recipe)
-    python = is_interpreted(command) or request.application.app_type == "python" or request.optimisation.app_type in _IN_PYTHON
-    if published or not python:
+    why = "" if published else _loose(request, command)
+    if not why:
         return has, ()
     bound = has.threads_per_rank > 1 and not has.unbound and spec.launcher != "torchrun"
-    why = "threads: not bound to cores, because OpenMP would bind a process of Python or R that loads it, and its workers, to one core"
-    return changed(has, loose_threads=True), (why,) if bound else ()
+    return changed(has, loose_threads=True), (f"threads: not bound to cores, because {why}",) if bound else ()
+
+
+def _loose(request: Request, command: tuple[Word, ...]) -> str:
+    """Why OpenMP is not to bind threads: those of the program may not be its own. Wherever it is loaded, with any library, it binds the
+    process itself to one core, and all other threads and processes that this starts inherit that. Empty: they are OpenMP's."""
+    python = is_interpreted(command) or request.application.app_type == "python" or request.optimisation.app_type in _IN_PYTHON
+    if python:
+        return "OpenMP would bind a process of Python, R or the like that loads it, and its workers, to one core"
+    if is_said_distributed(request):
+        return ""
+    if tells_threads(command):
+        return "the command says how many threads or processes there are, and OpenMP would bind those that are not its own to one core"
+    if names_openmp(request) or request.application.threads:
+        return ""
+    return "the request does not say that they are OpenMP's (openmp), which would bind all others to one core"
 
 
 def _signal(request: Request, wall_time_s: int | None) -> tuple[Signal | None, tuple[Notice, ...]]:

@@ -91,6 +91,7 @@ def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tu
         *_no_program(request, spec),
         *_environments(request, spec),
         *_bound_alike(request, spec),
+        *_whole_job(request, spec),
         *_copies(request, spec),
         *_secrets(request),
     )
@@ -264,7 +265,8 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
     if ending == "jar":
         return (Notice(field="application.executable", message="a jar does not start by itself: begin with 'java -jar'"),)
-    if name in _CONTAINERS or (spec.container is not None and name in plugins.names("runtimes")):
+    runtimes = (*plugins.names("runtimes"), *plugins.aliases("runtimes"))
+    if name in _CONTAINERS or (spec.container is not None and name in runtimes):
         why = f"{name} starts a container of its own, which the script does by itself"
         how = "name its image in application.container_runtime, and the program alone in the command"
         return (Notice(field="application.executable", message=f"{why}: {how}"),)
@@ -275,6 +277,17 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         why = f"{name} is looked for in PATH, in which the folder of the job is not"
         return (Notice(field="application.executable", message=f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"),)
     return ()
+
+
+def _whole_job(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+    """A warning if all that each of several ranks runs is a script of a shell: it may be one that was written to be submitted."""
+    command, ranks = split_env(request.application.command)[1], spec.resources.ranks
+    shell = bool(command) and program_name(command[0]) in ("sh", "bash")
+    if ranks == 1 or len(command) != (2 if shell else 1) or not (shell or lead(command[-1]).endswith(".sh")):
+        return ()
+    why = f"each of the {ranks} ranks runs all of {program_name(command[-1])}"
+    how = "if it starts ranks itself (mpirun, srun), name the program that it starts, and what else it does in application.pre-execution"
+    return (Notice(field="application.executable", message=f"{why}: {how}"),)
 
 
 def _copies(request: Request, spec: JobSpec) -> tuple[Notice, ...]:

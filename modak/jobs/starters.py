@@ -7,6 +7,7 @@ from typing import Final
 from modak.dsl import Notice, Request
 from modak.normalise.mpirun import LAUNCHERS
 from modak.text.programs import (
+    ALONE,
     FLAGS,
     is_python,
     is_script,
@@ -17,7 +18,7 @@ from modak.text.programs import (
     torch_starter,
     without_starter,
 )
-from modak.text.words import Joined, Variable, Word, line
+from modak.text.words import Joined, Variable, Word, line, literal, variables
 from modak.tuning.setting import option_words
 
 OTHERS: Final = LAUNCHERS | {"jsrun", "likwid-mpirun", "charmrun"}
@@ -29,6 +30,8 @@ COMMAND: Final = "MODAK_COMMAND"
 PRECISION: Final = "ACCELERATE_MIXED_PRECISION"
 """The variable by which accelerate tells the ranks the precision that it was started with."""
 PRECISIONS: Final = frozenset({"no", "fp16", "bf16", "fp8"})
+_OF_THREADS: Final = ("MODAK_THREADS", "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK")
+"""Variables with the number of threads."""
 _NAME_PYTORCH: Final = "name PyTorch (optimisation.ai_training.pytorch), and the script starts its ranks itself"
 
 
@@ -120,10 +123,22 @@ def _of_mxnet(command: tuple[Word, ...]) -> str | None:
 
 
 def is_interpreted(command: tuple[Word, ...]) -> bool:
-    """Whether a command is a program of Python or R, or starts one.
+    """Whether a command is a program of Python, R, Julia or the like, or starts one.
 
     >>> is_interpreted(("python3", "-u", "train.py")), is_interpreted(("env", "A=1", "Rscript", "fit.R")), is_interpreted(("./solver",))
     (True, True, False)
     """
     names = (each[0] for each in started_by(split_env(command)[1]))
-    return any(is_python(name) or is_script(name) or program_name(name) in ("R", "Rscript") for name in names)
+    return any(is_python(name) or is_script(name) or program_name(name) in ALONE for name in names)
+
+
+def tells_threads(command: tuple[Word, ...]) -> bool:
+    """Whether a command says how many threads or processes its program starts, or how many threads each of these has.
+
+    >>> tells_threads(("blastn", "-num_threads", Joined(parts=(Variable(variable="MODAK_THREADS"),)))), tells_threads(("ccx", "-i", "beam"))
+    (True, False)
+    >>> tells_threads(("sh", "-c", "seq 9 | OMP_NUM_THREADS=1 xargs -P 4 ./run"))
+    True
+    """
+    named, text = variables(command), literal(command)
+    return any(name in named or name in text for name in _OF_THREADS)

@@ -39,6 +39,7 @@ from modak.normalise.torchrun import with_launchers_counts
 from modak.text.documents import without_schema
 from modak.text.faults import join
 from modak.text.grammar import IMAGE_ENDINGS
+from modak.text.programs import program_name, split_env
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def _runtime_key(section: Mapping[str, Any]) -> str | None:
 def _consistent(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     """The request with what one of its sections says in the place of another; and notes."""
     notes: tuple[Fault, ...] = ()
-    for step in (without_launcher, with_launchers_counts, _with_counts, _with_servers):
+    for step in (without_launcher, with_launchers_counts, _with_counts, _with_servers, _with_own_container):
         request, more = step(request)
         notes += more
     return request, notes
@@ -216,6 +217,18 @@ def _with_counts(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     if gpus and options.request_gpus is None:
         request = request.changed(job_options={"request_gpus": gpus})
     return request, tuple(notes)
+
+
+def _with_own_container(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
+    """No container of the script's around one that the command starts itself, unless the request names a runtime or an image."""
+    _, command = split_env(request.application.command)
+    name = program_name(command[0]) if command else ""
+    runtimes = {*plugins.names("runtimes"), *plugins.aliases("runtimes")}
+    if name not in runtimes or request.target.container_runtime or request.application.container_runtime:
+        return request, ()
+    read = f"{name} starts the container: read as target.container_runtime 'none'"
+    how = "to have the script start it, and check it, name its image in application.container_runtime, and the program alone in the command"
+    return request.changed(target={"container_runtime": "none"}), (Fault("application.executable", f"{read}; {how}"),)
 
 
 def _with_servers(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:

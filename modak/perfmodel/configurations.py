@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from modak.facts import Layout, Result, SeriesKey
+from modak.grouping import grouped
 from modak.perfmodel.batches import Sizes, nearest
 from modak.perfmodel.curves import cost
 from modak.perfmodel.merging import SPELLINGS, same_setting
@@ -148,10 +149,10 @@ def words_of(params: Mapping[str, Any]) -> dict[str, str]:
 def by_configuration(results: Iterable[Result]) -> MeasuredRuns:
     """Results by their configuration and run; suspect ones are left out."""
     found: dict[Configuration, dict[RunKind, list[Result]]] = defaultdict(lambda: defaultdict(list))
-    for result in results:
-        if result.suspect is None:
-            run = run_of(result.series, result.layout)
-            found[run.configuration][run].append(result)
+    usable = (result for result in results if result.suspect is None)
+    for alike in grouped(usable, lambda result: (id(result.series), result.layout)).values():  # repeats are read once
+        run = run_of(alike[0].series, alike[0].layout)
+        found[run.configuration][run] += alike
     return MeasuredRuns(found)
 
 

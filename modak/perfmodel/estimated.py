@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from modak.facts import Layout, Result, parameter, same_name
-from modak.perfmodel.configurations import Configuration, by_configuration, numbers_of, run_of
+from modak.facts import Layout, Result, parameters, same_name
+from modak.perfmodel.configurations import by_configuration, numbers_of, run_of
 from modak.perfmodel.curves import Curve, Estimated, fit
 from modak.perfmodel.unseen import Guess, guesses
 from modak.results.metrics import metric_of
@@ -31,25 +31,25 @@ def estimated_curves(
     if not known:
         return ()
     numbers = tuple(sorted((known | ({"batch": float(batch)} if batch else {})).items()))
-    examples: dict[Configuration, Result] = {}
-    for result in results:
-        here = same_name(result.series.system) in systems
-        if here and result.suspect is None and metric_of(result.series).tells_cost:
-            examples.setdefault(run_of(result.series, result.layout).configuration, result)
+    measured = by_configuration(results)
+    firsts = {configuration: next(iter(runs.values()))[0] for configuration, runs in measured.runs.items()}
+    examples = {
+        configuration: first
+        for configuration, first in firsts.items()
+        if same_name(first.series.system) in systems and metric_of(first.series).tells_cost
+    }
     asked = [
         replace(run_of(example.series, Layout()), application=application, numbers=numbers, configuration=configuration)
         for configuration, example in examples.items()
     ]
-    answers = zip(examples.values(), guesses(asked, by_configuration(results)), strict=True)
+    answers = zip(examples.values(), guesses(asked, measured), strict=True)
     return tuple(_curve(application, params, example, guess) for example, guess in answers if guess is not None)
 
 
 def _curve(application: str, params: Mapping[str, Any], example: Result, guess: Guess) -> Curve:
     value = float(np.exp(-guess.log_cost if metric_of(example.series).is_rate else guess.log_cost))
     words = {name: text for name, text in example.series.params.items() if not numbers_of({name: text})}
-    series = example.series.model_copy(
-        update={"application": application, "params": {**words, **{name: parameter(value) for name, value in params.items()}}}
-    )
+    series = example.series.model_copy(update={"application": application, "params": {**words, **parameters(params)}})
     layout = example.layout.model_copy(update={"batch_size": None})
     (curve,) = fit([Result(series=series, layout=layout, value=value)])
     estimated = Estimated(model=guess.model, half_width=guess.half_width)

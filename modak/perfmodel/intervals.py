@@ -48,7 +48,7 @@ CROWDED_AFTER_ONE: Final = 2.0
 """... and where that was on one node, and more of its cores are used, on top of :data:`LOSS`."""
 MOST: Final = 20.0
 """Largest half-width at 90 % (a factor of 10^8), so that bounds stay finite and positive."""
-FEATURES: Final = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)", "no error known")
+FEATURES: Final = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)")
 KNOTS: Final = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Levels at which the distribution of errors is tabulated."""
 
@@ -67,9 +67,9 @@ class Calibration:
 
 
 PUBLISHED: Final = Calibration(
-    outside=(0.588, 0.572, 0.284, 0.697, 0.0),
-    inside=(1.463, 0.658, 0.388, 0.1, 0.0),
-    pooled=(0.634, 0.886, 0.065, 0.1, 0.0),
+    outside=(0.588, 0.572, 0.284, 0.697),
+    inside=(1.463, 0.658, 0.388, 0.1),
+    pooled=(0.634, 0.886, 0.065, 0.1),
     shape=(0.0, 0.106, 0.245, 0.463, 0.651, 1.0, 1.435, 2.41, 2.76),
 )
 """From 350 public series (docs/model-quality.md says which), by ``python -m benchmarks.model_quality --data DIR --calibrate``; ``shape``
@@ -157,9 +157,8 @@ def features(forecast: Forecast) -> Array:
 
 
 def _features(disagreement: Array, error: Array, doublings: Array) -> Array:
-    unknown = np.isnan(error)
-    logs = np.log([disagreement + FLOOR, np.where(unknown, UNKNOWN_ERROR, error) + FLOOR, doublings + NEAR])
-    return np.array([np.ones(error.size), *logs, unknown]).T
+    known = np.where(np.isnan(error), UNKNOWN_ERROR, error)
+    return np.array([np.ones(error.size), *np.log([disagreement + FLOOR, known + FLOOR, doublings + NEAR])]).T
 
 
 @lru_cache(maxsize=256)

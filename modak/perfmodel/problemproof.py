@@ -20,7 +20,6 @@ from modak.perfmodel.intervals import Sides
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.predict import portions, predict
 from modak.perfmodel.questions import Question, stated_by
-from modak.perfmodel.scaling import beyond
 
 Numbers = frozenset[tuple[str, float]]
 
@@ -37,7 +36,7 @@ class Hidden(NamedTuple):
     nearest: Array
     """What the nearest problem alone would answer."""
     doublings: float
-    """How far the numbers of the problem are outside of those of the others, at most."""
+    """As :attr:`~modak.perfmodel.Predictions.problem_doublings` of the trend."""
 
 
 def hide_problems(curves: Sequence[Curve], judged: Callable[[Curve], bool]) -> list[Hidden]:
@@ -60,14 +59,13 @@ def _numbers(curve: Curve) -> Numbers:
 
 def _hidden(curve: Curve, rest: Sequence[Curve], numbers: Mapping[int, Numbers]) -> Iterator[Hidden]:
     """The sizes of a curve, apart by the results of the ``rest`` on which their predictions rest; not those without a trend."""
-    doublings = max(_outside(value, [dict(numbers[id(one)]).get(name) for one in rest]) for name, value in numbers[id(curve)])
     nodes, costs = np.array(curve.nodes), np.array(curve.costs)
     for question, sizes in _questions(curve):
         for places, found in portions(rest, question, nodes[sizes]):
             if found.problem_sizes:
                 here, near = sizes[places], numbers[id(found.curve)]
                 alone = predict([one for one in rest if numbers[id(one)] == near], question, nodes[here])
-                yield Hidden(curve, costs[here], found.value, found.width, alone.value, doublings)
+                yield Hidden(curve, costs[here], found.value, found.width, alone.value, found.problem_doublings)
 
 
 def _questions(curve: Curve) -> Iterator[tuple[Question, npt.NDArray[np.int_]]]:
@@ -81,9 +79,3 @@ def _questions(curve: Curve) -> Iterator[tuple[Question, npt.NDArray[np.int_]]]:
         count = round(size / nodes)
         layout = curve.layout_on(count).model_copy(update={varying: count})
         yield Question(attributes, layout, curve.series.metric), np.array([place])
-
-
-def _outside(value: float, others: Sequence[float | None]) -> float:
-    """Doublings between a number and the range of the others; 0 if none is known."""
-    known = [one for one in others if one]
-    return float(beyond(value, min(known), max(known))) if known else 0.0

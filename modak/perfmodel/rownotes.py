@@ -65,7 +65,7 @@ def calibrated_by_few(found: Sequence[CalibrationRuns], rows: int) -> list[Notic
 def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
     """One warning for each weak basis among the rows, and one for those far beyond what was measured."""
     means = {
-        "transferred": "from results of relatives alone",
+        "transferred": "from results of similar runs",
         "heuristic": "from too few sizes to know how the program scales",
         "none": "without a prediction: no results of that application can be used",
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache
@@ -66,9 +66,13 @@ class Guess:
     """Database numbers of the results behind it, here and elsewhere."""
 
 
-def need_others(results: Sequence[Result]) -> bool:
-    """Whether results of other systems tell more of an application without results than those of a configuration alone."""
-    return any(len({run.application for run in runs}) < ENOUGH for runs in by_configuration(results).runs.values())
+def told_elsewhere(results: Iterable[Result], params: Collection[str]) -> frozenset[str]:
+    """Metrics in which an application without results is told from such parameters (their names in the models), if for any configuration
+    results of other systems tell more of it than those of the configuration alone."""
+    told = [runs for runs in by_configuration(results).runs.values() if _tell_apart(params, runs)]
+    if all(len({run.application for run in runs}) >= ENOUGH for runs in told):
+        return frozenset()
+    return frozenset(some[0].series.metric for runs in told for some in runs.values())
 
 
 def guesses(asked: Sequence[RunKind], known: MeasuredRuns) -> tuple[Guess | None, ...]:
@@ -141,7 +145,8 @@ def _of_configuration(asked: Sequence[RunKind], known: MeasuredRuns) -> Sequence
         return [None] * len(asked)
     answers: dict[RunKind, Guess] = {}
     enough = len({run.application for run in here.logs}) >= ENOUGH
-    comparable = [run for run in asked if not enough or run.identity in known.described]
+    from_others = not enough and _tell_apart(asked[0].features, here.logs)
+    comparable = [run for run in asked if from_others or run.identity in known.described]
     by_batch = grouped(comparable, lambda run: run.features.get("batch") if known.sizes_vary else None)
     for batch, of_batch in by_batch.items():
         if (transfer := _transfer(configuration, batch, known)) is not None:
@@ -312,6 +317,11 @@ def _common_columns(runs: Iterable[RunKind]) -> list[str]:
 def _distinguish(columns: Iterable[str]) -> bool:
     """Whether these parameters distinguish applications: sizes of batch and image do not."""
     return not {"batch", "image"}.issuperset(columns)
+
+
+def _tell_apart(params: Collection[str], runs: Iterable[RunKind]) -> bool:
+    """Whether those of the parameters that most of the runs have distinguish applications."""
+    return _distinguish(name for name in _common_columns(runs) if name in params)
 
 
 def _table(runs: Sequence[RunKind], columns: Sequence[str]) -> dict[str, Array]:

@@ -29,7 +29,7 @@ def describe(curve: Curve | None) -> str | None:
     if curve.estimated:
         return curve.estimated.model
     weights = sorted(zip(curve.mixture.outside, FORMS, strict=True), key=lambda pair: -pair[0])
-    most = ", ".join(f"{form.name} {100 * weight:.0f} %" for weight, form in weights[:3])
+    most = ", ".join(f"{form.name} {100 * weight:.0f}%" for weight, form in weights[:3])
     span = " to ".join(f"{size:g}" for size in dict.fromkeys((curve.sizes[0], curve.sizes[-1])))
     return f"{len(FORMS)} forms over {counted(len(curve.sizes), 'size')} ({curve.scale} {span}): {most}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from modak.errors import Fault, RequestError
@@ -16,10 +16,12 @@ _REPORTS: Final = "\nmodak_report() {\n"
 """End of the script's record of its run. Below it are words of the request, which might look like a record."""
 MOST: Final = 2
 """Results of one report: the time of the run, and the metric that it printed."""
+MOST_FAILED: Final = 10
+"""Reports of a plan after which no failed run is stored any more: the second tells all that can be learnt, unless they are taken out."""
 
 
 def results_of(document: object, plan_id: str, job_script: str) -> tuple[Mapping[str, Any], ...]:
-    """The results in a report; empty if the run failed or measured nothing.
+    """The results in a report, or the run that failed; empty if nothing was measured, or the run may go on in another job.
 
     Raises :class:`~modak.errors.RequestError` for a report of another plan, and for results that the plan's script cannot have written.
     """
@@ -27,21 +29,28 @@ def results_of(document: object, plan_id: str, job_script: str) -> tuple[Mapping
         raise RequestError("the report that a job script writes at its end", field="modak_result")
     if document.get("plan") != plan_id:
         raise RequestError("the report is of another plan", field="plan")
-    results = document.get("results")
-    if document.get("exit_status") != 0 or not results:
+    results, failed = document.get("results"), document.get("unfinished") if has_failed(document) else None
+    if failed:
+        results = [failed]
+    elif has_failed(document) or not results:
         return ()
     if not isinstance(results, list) or len(results) > MOST:
         raise RequestError(f"allowed: a list of at most {MOST}", field="results")
     expected, printed = _recorded(job_script)
-    metrics = (TIMED, printed)[: len(results)]
+    metrics: Sequence[Mapping[str, Any]] = ({},) if failed else (TIMED, printed)[: len(results)]
     faults = [
         fault
         for number, (result, metric) in enumerate(zip(results, metrics, strict=True))
-        for fault in _differences(result, {**expected, **metric}, f"results.{number}")
+        for fault in _differences(result, {**expected, **metric}, "unfinished" if failed else f"results.{number}")
     ]
     if faults:
         raise RequestError(faults=faults)
     return tuple(results)
+
+
+def has_failed(document: Mapping[str, Any]) -> bool:
+    """Whether a report is of a run that did not end well."""
+    return document.get("exit_status") != 0
 
 
 def _differences(result: object, expected: Mapping[str, Any], at: str) -> list[Fault]:

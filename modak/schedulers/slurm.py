@@ -131,7 +131,7 @@ class Slurm(Scheduler):
         }
         chosen: tuple[Option, ...] = options(table)
         job = _with_gpu_directive(job)
-        return with_site(_of_all_nodes(job) if has.oversubscribed else job, chosen, _warnings(job), SYNONYMS, ASKING)
+        return with_site(_without_tasks(job) if has.oversubscribed else job, chosen, _warnings(job), SYNONYMS, ASKING)
 
     def array(self, indices: str) -> str | None:
         """Any."""
@@ -143,21 +143,22 @@ class Slurm(Scheduler):
 
 
 def _tasks(job: JobSpec) -> dict[str, int]:
-    """Tasks per node and their CPUs. For more tasks than CPUs sbatch accepts the total only, contrary to its manual.
+    """Tasks per node and their CPUs. More tasks than CPUs are left to the launcher: sbatch refuses their number on each node, contrary to
+    its manual, and since Slurm 24.11 (22.05 did not) also their total on whole nodes.
 
     Tasks that share a core have to say so where ``CR_ONE_TASK_PER_CORE`` is set; elsewhere it changes nothing.
     """
     has = job.resources
     if has.oversubscribed:
-        return {"ntasks": has.ranks}
+        return {}
     per_core = {"ntasks-per-core": has.threads_per_core} if has.shares_cores and job.counts_threads else {}
     return {"ntasks-per-node": has.ranks_per_node, "cpus-per-task": job.cpus_per_task, **per_core}
 
 
-def _of_all_nodes(job: JobSpec) -> JobSpec:
-    """The job without the site's words for the tasks of a node: the total stands for them, see :func:`_tasks`."""
+def _without_tasks(job: JobSpec) -> JobSpec:
+    """The job without the site's words for its tasks, see :func:`_tasks`."""
     flags = ((text, re.split("[ =]", text)[0]) for text in job.resource_directives)
-    words = (text for text, flag in flags if SYNONYMS.get(flag, flag) not in ("--ntasks-per-node", "--cpus-per-task"))
+    words = (text for text, flag in flags if SYNONYMS.get(flag, flag) not in ("--ntasks", "--ntasks-per-node", "--cpus-per-task"))
     return replace(job, resource_directives=tuple(words))
 
 

@@ -55,7 +55,7 @@ class Torque(Scheduler):
             ("-t", _array(says.array)),
         )
         exclusive = (("-n",),) if says.exclusive else ()
-        waits = replace(job, attributes=replace(says, dependency=_of_arrays(says.dependency or "")))
+        waits = replace(job, attributes=replace(says, dependency=_of_arrays(says.dependency)))
         chosen = (*flags(table), *exclusive, *common_options(waits, KINDS))
         return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque", KINDS)), asking=ASKING)
 
@@ -75,7 +75,7 @@ def _nodes(job: JobSpec) -> str:
     return f"{has.nodes}{extra}{properties}"
 
 
-def _of_arrays(dependency: str) -> str:
+def _of_arrays(dependency: str | None) -> str:
     """The dependency with the kinds for arrays where it names some: ``afterok:1:2[]`` -> ``afterok:1,afterokarray:2[]``."""
     parts: list[str] = []
     for kind, jobs in clauses(dependency):

@@ -11,9 +11,9 @@ from modak.cache import Cache
 from modak.choosing.measured import agreeing
 from modak.choosing.openswitch import left_open
 from modak.dsl import Request
-from modak.facts import Facts, parameter, same_name
+from modak.facts import Facts, Result, parameters, same_name
 from modak.perfmodel.configurations import numbers_of
-from modak.perfmodel.unseen import need_others
+from modak.perfmodel.unseen import told_elsewhere
 from modak.prepared import Prepared
 from modak.service.factcache import FactCache, Switches
 from modak.store import Store
@@ -50,7 +50,7 @@ class FactFinder:
         places = _untried(request, facts, everywhere=everywhere)
         if not places:
             return facts
-        params = tuple(sorted((name, parameter(value)) for name, value in request.optimisation.workload.params.items()))
+        params = tuple(sorted(parameters(request.optimisation.workload.params).items()))
         key = (facts.version, request.workload_name, places, left, params, request.optimisation.workload.batch_size)
         return self._estimated.get(key, lambda: _with_parameters(self._store, request, facts, places))
 
@@ -78,18 +78,24 @@ def _untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tup
 def _with_parameters(store: Store, request: Request, facts: Prepared, places: Sequence[frozenset[str]]) -> Prepared:
     """The facts with curves from parameters, for an application that never ran in these places (each given by its names).
 
-    They are fitted to the results of each place; if these are too few for some configuration, or if the application ran elsewhere, to all
-    results of their metrics.
+    They are fitted to the results of each place; if these are too few for some configuration whose applications have such parameters, or if
+    the application ran elsewhere, to all results of these metrics.
     """
     from modak.perfmodel.estimated import estimated_curves
 
     work = request.optimisation.workload
+    numbers = numbers_of(work.params)
     curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
     own = frozenset(map(same_name, facts.systems))
     here = {names: facts.with_own_names(store.having_parameters({"system": min(names & own or names)})) for names in places}
-    left = [names for names in places if facts.models or need_others(here[names])]
+    metrics = {names: _metrics(results) if facts.models else told_elsewhere(results, numbers) for names, results in here.items()}
+    left = [names for names in places if metrics[names]]
     estimated = [curves_from(names, results) for names, results in here.items() if names not in left]
-    metrics = sorted({result.series.metric for names in left for result in here[names]})
-    results = [result for metric in metrics for result in facts.with_own_names(store.having_parameters({"metric": metric}))]
+    others = sorted(frozenset().union(*metrics.values()))
+    results = [result for metric in others for result in facts.with_own_names(store.having_parameters({"metric": metric}))]
     found = (*chain.from_iterable(estimated), *curves_from(frozenset().union(*left), results))
     return facts.changed(models=(*facts.models, *found)) if found else facts
+
+
+def _metrics(results: Sequence[Result]) -> frozenset[str]:
+    return frozenset(result.series.metric for result in results)

@@ -308,19 +308,25 @@ class Service:
         return {"token": token, "expires_at": until.isoformat()}
 
     def take_result(self, plan_id: str, document: Any, actor: Actor, token: UsedToken | None = None) -> Json:
-        """Load what a job of the plan reports; returns what changed, as :meth:`load` does.
+        """Load what a job of the plan reports; returns what changed, as :meth:`load` does. A run that failed leaves the token for another.
 
         Raises :class:`~modak.errors.RequestError` for a report that the plan's script cannot have written.
         """
         from modak.ingest.reading import Incoming, table
         from modak.ingest.sources import from_bytes
         from modak.ingest.table import Options
-        from modak.results.reported import results_of
+        from modak.results.reported import MOST_FAILED, has_failed, results_of
 
+        name, why = f"plan {plan_id}", ""
         if not results_of(document, plan_id, self.texts(plan_id).job_script):
-            return {"rows": 0, "new": 0, "duplicates": 0, "notes": ["the run failed or measured nothing: nothing was stored"]}
-        sent = from_bytes(json.dumps(document, ensure_ascii=False).encode(), f"plan {plan_id}")
-        return self.load(Incoming((table(sent, Options(format="modak_result")),)), actor, token=token)
+            why = "the run failed or measured nothing"
+        elif has_failed(document) and self.store.times_loaded(name) >= MOST_FAILED:
+            why = f"the run failed, and {MOST_FAILED} runs of this plan are known"
+        if why:
+            return {"rows": 0, "new": 0, "duplicates": 0, "notes": [f"{why}: nothing was stored"]}
+        sent = from_bytes(json.dumps(document, ensure_ascii=False).encode(), name)
+        found = Incoming((table(sent, Options(format="modak_result")),))
+        return self.load(found, actor, token=None if has_failed(document) else token)
 
     def audit(self, cursor: str, limit: int) -> Json:
         """A page of who changed what, the newest first: ``items``, and ``next`` where there are more."""

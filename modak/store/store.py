@@ -292,6 +292,11 @@ class Store:
                 connection.rollback()
         return report if kept else dataclasses.replace(report, version=before, dry_run=dry_run)
 
+    def times_loaded(self, file: str) -> int:
+        """How many loads stored something of a file of this name."""
+        with reading(self.engine) as connection:
+            return connection.scalars(select(func.count()).select_from(loads).where(loads.c.file == file)).one()
+
     def _loaded(self, table: Table) -> bool:
         """Whether the same content was loaded before, so that it need not be read."""
         with reading(self.engine) as connection:

@@ -50,6 +50,8 @@ COLUMNS: Final[Mapping[str, Mapping[str, Callable[[Item], Any]]]] = {
         "error at the next size": lambda item: _percent(item["mixture"].get("error")),
     },
 }
+KIND_OF_MODEL: Final = ("application", "compiler", "system", "partition", "layout", "metric", "over")
+"""Models that are equal in these look equal, whatever their sizes and errors are."""
 RUN: Final = (
     *("id", "application", "dataset", "framework", "compiler", "system", "partition"),
     *("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node"),
@@ -71,8 +73,19 @@ def as_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> tuple[list
 
 
 def table(kind: str, items: Sequence[Item]) -> Table:
-    """A list of ``systems``, ``images``, ``rules`` or ``models``."""
-    return tuple(COLUMNS[kind]), [[find(item) for find in COLUMNS[kind].values()] for item in items]
+    """A list of ``systems``, ``images``, ``rules``, or ``models``, these also in the columns of results that tell them apart."""
+    columns = COLUMNS[kind]
+    rows = [[find(item) for find in columns.values()] for item in items]
+    if kind != "models":
+        return tuple(columns), rows
+    series = [{**item["series"], **_parameters(item["series"])} for item in items]
+    looks = [tuple(columns[name](item) for name in KIND_OF_MODEL) for item in items]
+    also = _apart(looks, series, dict.fromkeys(name for one in series for name in one if name not in (*columns, "params")))
+    return (*columns, *also), [[*row, *(one.get(name) for name in also)] for row, one in zip(rows, series, strict=True)]
+
+
+def _parameters(series: Item) -> dict[str, Any]:
+    return {f"params.{name}": text for name, text in series.get("params", {}).items()}
 
 
 def results(items: Sequence[Item], also: Sequence[str] = ()) -> Table:
@@ -94,9 +107,14 @@ def _telling_apart(items: Sequence[Item]) -> tuple[str, ...]:
     """Columns in which runs differ that look equal in those that are always shown."""
     shown = (*RUN, *MEASURED, *JUDGED)
     kind = [name for name in shown if name not in ("id", "value", *JUDGED)]
-    alike = grouped(items, lambda item: tuple(item.get(name) for name in kind))
     names = dict.fromkeys(name for item in items for name in item if name not in shown and name not in SAID_OF_ANY)
-    return tuple(name for name in names if any(len({one.get(name) for one in group}) > 1 for group in alike.values()))
+    return _apart([tuple(item.get(name) for name in kind) for item in items], items, names)
+
+
+def _apart(looks: Sequence[tuple[Any, ...]], items: Sequence[Item], names: Iterable[str]) -> tuple[str, ...]:
+    """The names under which items differ that look equal."""
+    alike = grouped(zip(looks, items, strict=True), lambda pair: pair[0]).values()
+    return tuple(name for name in names if any(len({item.get(name) for _, item in group}) > 1 for group in alike))
 
 
 def _number(text: str) -> bool:
@@ -115,7 +133,7 @@ def _layout(layout: Mapping[str, int], ranks_per_gpu: float | None = None) -> st
 
 def _percent(error: float | None) -> str | None:
     """A log error as a percentage."""
-    return None if error is None else f"{100 * math.expm1(error):.1f} %"
+    return None if error is None else f"{100 * math.expm1(error):.1f}%"
 
 
 def _condition(when: Mapping[str, Any]) -> str:

@@ -42,6 +42,8 @@ BINDERS: Final = frozenset({"numactl", "taskset", "hwloc-bind", "likwid-pin"})
 """Programs that run another one on cores that they are told."""
 _AROUND: Final = BINDERS | {"env", "time", "timeout", "nohup", "nice", "ionice", "stdbuf", "setsid", "likwid-perfctr", "perf", "strace"}
 """Programs that do no more than run another one."""
+_CONTAINERS: Final = frozenset({"apptainer", "singularity", "ch-run"})
+"""Programs that run another one in an image, whose path comes before it."""
 _BEFORE_NAME: Final = frozenset({"-n", "--name", "-p", "--prefix", "-e", "--environment"})
 """Options with the name, or the place, of an environment: it may be called like a launcher."""
 _BEGINNING: Final = 500
@@ -99,23 +101,26 @@ def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]
 
 def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     """The commands that a command starts, as far as they can be told from arguments: itself; those in the text of ``sh -c``; and, behind a
-    program that only runs another one, from each word on that may be that other, up to a path, a script, Python or ``sh -c``, which is the
-    last.
+    program that only runs another one, from each word on that may be that other, up to a path (which may be the image, behind one that
+    starts a container), a script, Python or ``sh -c``, which is the last.
 
     >>> [one[0] for one in started_by(("numactl", "-N", "0", "mpirun", "-np", "8", "./solver", "in"))]
     ['numactl', '0', 'mpirun', '8', './solver']
     >>> [one[0] for one in started_by(("conda", "run", "-n", "deepspeed", "python", "train.py"))]
     ['conda', 'run', 'python']
+    >>> [one[0] for one in started_by(("apptainer", "exec", "./own.sif", "mpirun", "-np", "8", "./solver"))][2:4]
+    ['./own.sif', 'mpirun']
     """
     found = [command, *(each for one in _commands_of_shell(command) for each in started_by(one))]
     name = program_name(command[0])
-    if name in _AROUND or (name in OPENERS and command[1:2] == ("run",)):
+    contained = name in _CONTAINERS
+    if name in _AROUND or contained or (name in OPENERS and command[1:2] == ("run",)):
         for at, word in enumerate(command[1:], 1):
             if lead(word).startswith("-") or command[at - 1] in _BEFORE_NAME:
                 continue
             of_shell = _commands_of_shell(command[at:])
             found += (*of_shell, command[at:])
-            if of_shell or "/" in literal((word,)) or is_python(word) or is_script(word):
+            if of_shell or ("/" in literal((word,)) and not contained) or is_python(word) or is_script(word):
                 break
     return tuple(found)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -125,3 +127,22 @@ def test_a_token_for_the_result_is_written_beside_the_script(
         assert file.stat().st_mode & 0o777 == 0o600
         report: dict[str, Any] = {"modak_result": 1, "plan": plan, "exit_status": 1, "results": []}
         assert remote.call("POST", f"/plans/{plan}/result", file.read_text().strip(), json=report).status_code == 200
+
+
+def test_a_job_that_fails_sends_that_it_did(remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own script does, by the token beside it, with which the next start sends its time."""
+    monkeypatch.setenv("MODAK_TOKEN", remote.keys["load"])
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\ntest -e mended\n")
+    program.chmod(0o755)
+    application = {"executable": "./program"}
+    asked = {"application": application, "target": {"job_scheduler_type": "shell"}, "optimisation": {"workload": {"application": "solver"}}}
+    (tmp_path / "request.json").write_text(json.dumps({"job": asked}))
+    assert main(["optimise", str(tmp_path / "request.json"), "-o", str(tmp_path)]) == 0
+    environment = {"PATH": os.environ["PATH"], "MODAK_SERVER": os.environ["MODAK_SERVER"]}
+    (script,) = tmp_path.glob("*.sh")
+    statuses = [subprocess.run(["bash", script.name], cwd=tmp_path, env=environment).returncode]
+    (tmp_path / "mended").touch()
+    statuses.append(subprocess.run(["bash", script.name], cwd=tmp_path, env=environment).returncode)
+    stored = remote.call("GET", "/results?application=solver").json()["items"]
+    assert (statuses, sorted(one["metric"] for one in stored)) == ([1, 0], ["failed_runs", "wall_time"])

@@ -18,7 +18,8 @@ from modak.errors import RequestError
 from modak.facts import Facts
 from modak.normalise import normalise
 from modak.optimise import optimise
-from modak.results.reported import results_of
+from modak.results.failures import METRICS as FAILURES
+from modak.results.reported import MOST_FAILED, results_of
 from modak.store import open_store
 from modak.store.audit import Actor
 from tests.api.site import Site
@@ -356,11 +357,55 @@ def test_a_report_is_held_against_its_plan(shared: Site, document: dict[str, Any
     assert shared.call("POST", f"/plans/{plan}/result", token, json=report).json()["new"] == 1
 
 
-def test_a_failed_run_stores_nothing_and_spends_nothing(shared: Site, document: dict[str, Any]) -> None:
-    """It may be requeued, and succeed."""
+def failed(report: dict[str, Any], status: int, job: str = "7") -> dict[str, Any]:
+    """The report of the same run, if it fails with this status."""
+    unfinished = {name: value for name, value in report["results"][0].items() if name not in ("metric", "unit", "value", "measured_at")}
+    return report | {"exit_status": status, "job": job, "ended": "2026-01-01T00:00:00Z", "results": [], "unfinished": unfinished}
+
+
+@pytest.mark.parametrize(("status", "metric"), [(137, "out_of_memory"), (1, "failed_runs"), (143, None), (74, None)])
+def test_a_job_that_failed_says_so(site: Site, document: dict[str, Any], status: int, metric: str | None) -> None:
+    """As its file does when it is loaded: unless somebody ended it, or a check of its node did."""
+    plan, token, report = planned(site, document)
+    answer = site.call("POST", f"/plans/{plan}/result", token, json=failed(report, status))
+    stored = [one for name in FAILURES for one in site.call("GET", f"/results?metric={name}").json()["items"]]
+    assert (answer.status_code, answer.json()["new"], [one["metric"] for one in stored]) == (200, len(stored), [metric] if metric else [])
+
+
+def test_a_failed_run_spends_nothing(shared: Site, document: dict[str, Any]) -> None:
+    """The job may be started again, and succeed; what was sent twice is stored once."""
     plan, token, report = planned(shared, document)
-    failed = shared.call("POST", f"/plans/{plan}/result", token, json=report | {"exit_status": 137, "results": []})
-    assert (failed.status_code, failed.json()["new"]) == (200, 0)
+    sent = [failed(report, 1), failed(report, 1), report, report]
+    answers = [shared.call("POST", f"/plans/{plan}/result", token, json=one) for one in sent]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 401]
+    assert [answer.json()["new"] for answer in answers[:3]] == [1, 0, 1]
+
+
+def test_failed_runs_without_end_are_not_stored(site: Site, document: dict[str, Any]) -> None:
+    """Whoever has a job's token cannot fill the database with them."""
+    plan, token, report = planned(site, document)
+    answers = [site.call("POST", f"/plans/{plan}/result", token, json=failed(report, 1, str(job))).json() for job in range(MOST_FAILED + 2)]
+    assert sum(answer["new"] for answer in answers) == MOST_FAILED
+    assert answers[-1]["notes"] == [f"the run failed, and {MOST_FAILED} runs of this plan are known: nothing was stored"]
+    assert site.call("POST", f"/plans/{plan}/result", token, json=report).json()["new"] == 1
+
+
+@pytest.mark.parametrize("changed", [{"nodes": 4096}, {"application": "another"}, {"metric": "wall_time"}, {"more": "x"}])
+def test_a_failed_run_is_held_against_its_plan(shared: Site, document: dict[str, Any], changed: dict[str, Any]) -> None:
+    """A job's token tells nothing of other configurations."""
+    plan, token, report = planned(shared, document)
+    sent = failed(report, 137)
+    sent["unfinished"] |= changed
+    answer = shared.call("POST", f"/plans/{plan}/result", token, json=sent)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "unfinished")
+
+
+def test_a_run_that_may_go_on_stores_nothing_and_spends_nothing(shared: Site, document: dict[str, Any]) -> None:
+    """Its report does not say what failed."""
+    plan, token, report = planned(shared, document)
+    sent = report | {"exit_status": 137, "results": [], "unfinished": None}
+    answer = shared.call("POST", f"/plans/{plan}/result", token, json=sent)
+    assert (answer.status_code, answer.json()["new"]) == (200, 0)
     assert shared.call("POST", f"/plans/{plan}/result", token, json=report).json()["new"] == 1
 
 

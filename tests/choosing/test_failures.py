@@ -80,6 +80,15 @@ def test_a_configuration_that_failed_twice_is_not_chosen(known: Known, count: in
     assert (chosen(after), len(told)) == (((8, 4, 12), 1) if count == 1 else ((7, 4, 12), 0))
 
 
+@pytest.mark.parametrize(("other", "out"), [({"runtime": "none"}, True), ({"compiler": "icc"}, False), ({"system": "other"}, False)])
+def test_single_failures_of_one_configuration_add_up(known: Known, other: dict[str, Any], out: bool) -> None:
+    """Rows of a table and of scripts differ in what they tell of one run: the answer asked for another failure, which came, and stayed."""
+    unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
+    after = facts(known, unmeasured, [failed((8, 4, 12)), failed((8, 4, 12), **other)])
+    told = [reason for reason in optimise(asked(), after).plan.decisions if "not considered: 8 nodes x 4x12 failed (2 runs)" in reason]
+    assert (chosen(after) != (8, 4, 12), bool(told)) == (out, out)
+
+
 def test_the_answer_says_what_is_not_considered(known: Known) -> None:
     """And how to have it considered again."""
     unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}

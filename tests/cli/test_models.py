@@ -283,7 +283,7 @@ def test_runs_that_would_tell_networks_that_nobody_measured_are_named(own: Run, 
         (tmp_path / "known.csv").write_text(table)
         own("load", tmp_path / "known.csv")
         assert hints() == (expected, expected)
-    assert "8 of 8 rows from results of relatives alone (transferred)" in own("predict", tmp_path / "alone.csv").err
+    assert "8 of 8 rows from results of similar runs (transferred)" in own("predict", tmp_path / "alone.csv").err
 
 
 def test_a_network_that_ran_in_another_batch_is_none_that_nobody_measured(own: Run, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.conftest import PATIENCE_S, free_port, tool, until
 from tests.e2e import accounting
 
 PAPER = "Sockets=2 CoresPerSocket=24 ThreadsPerCore=2 RealMemory=90000"
-DONE = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE"}
+DONE = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "DEADLINE", "PREEMPTED"}
 TO_END_S = 20
 """What a job may take to end that has written everything; one of MPICH's may never end."""
 

@@ -162,6 +162,7 @@ def test_the_nearest_version_is_one_for_what_the_job_computes_on() -> None:
         ("haswell", "zen2", False),
         ("a-site-s-own", "a-site-s-own", True),
         ("a-site-s-own", "haswell", False),
+        ("haswell", "a-site-s-own", False),
         ("haswell", None, False),
     ],
 )
@@ -169,6 +170,16 @@ def test_code_runs_on_the_same_processor_and_on_descendants(built_for: str, targ
     """A haswell image runs on skylake_avx512, not the other way round, and nowhere where the processor is unknown."""
     assert runs_on(built_for, target) is runs
     assert (name(pick([image("docker://a/b:1", microarchitecture=built_for)], microarchitecture=target)) is not None) is runs
+
+
+@pytest.mark.parametrize(
+    ("built_for", "target", "known"),
+    [("own", "own", True), ("own", "haswell", False), ("haswell", "own", False), (None, "haswell", False), (None, None, False)],
+)
+def test_a_processor_that_archspec_does_not_know_is_near_to_itself_alone(built_for: str | None, target: str | None, known: bool) -> None:
+    """To others it is further than any two that it knows."""
+    assert (distance(built_for, target) == 0) is known
+    assert (distance(built_for, target) > distance("x86_64", "skylake_avx512")) is not known
 
 
 def test_the_nearest_processor_wins() -> None:
@@ -210,7 +221,8 @@ def test_an_image_whose_cuda_the_driver_does_not_take_is_never_taken(driver: str
 
 def test_the_cuda_that_the_driver_has_whole_goes_first() -> None:
     """What the driver only takes by compatibility comes second."""
-    assert name(pick([CUDA["12.6"], CUDA["12.4"]], accelerator="nvidia", driver_cuda="12.4")) == CUDA["12.4"].reference
+    newer, older = (image(f"docker://a/{name}:1", accelerator="nvidia", cuda=cuda) for name, cuda in (("a", "12.6"), ("b", "12.4")))
+    assert name(pick([newer, older], accelerator="nvidia", driver_cuda="12.4")) == older.reference
 
 
 def test_among_equals_the_faster_one_by_the_models() -> None:
@@ -346,6 +358,15 @@ def test_a_source_build_that_was_asked_for_goes_first() -> None:
     newer = image("docker://a/newer:1", version="2.2.0")
     assert [name(pick([newer, BUILT], opt_build=asked, **wanted)) for asked in (True, False)] == [BUILT.reference, newer.reference]
     assert name(pick([XLA, BUILT], **wanted)) == XLA.reference
+
+
+def test_of_verified_images_a_source_build_that_nobody_asked_for_is_one_like_others() -> None:
+    """The newer version is taken."""
+    build, other = (
+        image(f"docker://a/{source}:1", source=source, version=version, verified=date(2026, 1, 1))
+        for source, version in (("opt-build", "2.2.0"), ("pip", "2.1.0"))
+    )
+    assert name(pick([build, other])) == build.reference
 
 
 def test_a_source_build_that_nobody_has_is_made() -> None:

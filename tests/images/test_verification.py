@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import archspec.cpu
 import pytest
 
 from modak.builds import worker
@@ -34,6 +35,8 @@ CLAIMS: Claims = {
     "mpi": "openmpi",
     "mpi_version": "4.1",
 }
+CLAIMED = ("framework", "version", "compiler inductor", "distribution horovod", "mpi", "mpi_version", "python", "cuda", "architecture")
+"""What is judged of these."""
 FINE = Check(0)
 
 
@@ -62,8 +65,95 @@ def test_the_last_words_of_a_runtime_are_its_reason() -> None:
 
 def test_labels_that_hold() -> None:
     """Each of them is looked at. A version's local part is the builder's own; 3.12 holds for 3.12.3."""
-    labels = ("framework", "version", "compiler inductor", "distribution horovod", "mpi", "mpi_version", "python", "cuda", "architecture")
-    assert verdicts(CLAIMS, seen()) == dict.fromkeys(labels, "holds")
+    assert verdicts(CLAIMS, seen()) == dict.fromkeys(CLAIMED, "holds")
+
+
+@pytest.mark.parametrize(
+    ("claims", "found", "labels"),
+    [
+        ({"framework": "pytorch", "source": "pip"}, {}, {"framework"}),
+        ({"framework": "mpich", "source": "hub"}, {"mpi": {"mpich": "4.0.2"}}, {"framework", "mpicc"}),
+        (CLAIMS, {"checks": {"framework": Check(1), "exercise": Check(1)}, "says": {}}, {*CLAIMED} - {"version", "cuda"}),
+    ],
+    ids=["a framework", "an MPI library", "a framework that cannot be imported"],
+)
+def test_nothing_else_is_judged_than_what_is_claimed_and_could_be_asked(claims: Claims, found: dict[str, Any], labels: set[str]) -> None:
+    """What nobody claimed is not compared, nor what a framework would tell that cannot be imported."""
+    assert {*verdicts(claims, seen(**found))} == labels
+
+
+SKYLAKE: Claims = {**CLAIMS, "microarchitecture": "skylake_avx512"}
+MPICH: Claims = {"framework": "mpich", "version": "4.0.2", "source": "hub"}
+BUILT = {"says": {"version": "2.13.0", "flags": "-march=skylake-avx512"}}
+REPORTS: dict[str, tuple[Claims, Seen, list[str]]] = {
+    "what holds": (
+        SKYLAKE,
+        seen(processor_flags=frozenset(archspec.cpu.TARGETS["skylake_avx512"].features), **BUILT),
+        [
+            "framework: seen pytorch: holds",
+            "version: seen 2.13.0: holds",
+            "compiler inductor: seen at work: holds",
+            "distribution horovod: seen at work: holds",
+            "mpi: seen openmpi: holds",
+            "mpi_version: claimed 4.1, seen 4.1.8: holds",
+            "python: claimed 3.12, seen 3.12.3: holds",
+            "cuda: claimed 12.4, nothing seen: unknown",
+            "architecture: seen x86_64: holds",
+            "microarchitecture: claimed skylake_avx512, seen it runs, built with -march=skylake-avx512: holds",
+        ],
+    ),
+    "what does not": (
+        SKYLAKE,
+        Seen(
+            ran=True,
+            mpi={"mpich": "4.0.2", "intel-mpi": "2019"},
+            says={"version": "2.12.0"},
+            checks={
+                "framework": FINE,
+                "exercise": Check(-4),
+                "compiler inductor": Check(1, why="no compiler"),
+                "distribution horovod": Check(-11),
+            },
+        ),
+        [
+            "framework: claimed pytorch, seen an end by signal 4 (an instruction that this processor lacks): refuted",
+            "version: claimed 2.13.0, seen 2.12.0: refuted",
+            "compiler inductor: seen no compiler: refuted",
+            "distribution horovod: seen an end by signal 11: refuted",
+            "mpi: claimed openmpi, seen mpich, intel-mpi: refuted",
+            "python: claimed 3.12, nothing seen: unknown",
+            "cuda: claimed 12.4, nothing seen: unknown",
+            "architecture: claimed x86_64, nothing seen: refuted",
+            "microarchitecture: claimed skylake_avx512, seen this machine lacks abm adx aes avx: unknown",
+        ],
+    ),
+    "an MPI library": (
+        MPICH,
+        seen(mpi={"mpich": "4.0.3"}, checks={"exercise": FINE}),
+        ["framework: seen mpich: holds", "version: claimed 4.0.2, seen 4.0.3: refuted", "mpicc: seen at work: holds"],
+    ),
+    "no MPI library": (
+        MPICH,
+        seen(mpi={}, checks={"exercise": Check(127)}),
+        ["framework: claimed mpich, seen none: refuted", "mpicc: seen exit status 127: refuted"],
+    ),
+    "no image": (MPICH, Seen(), ["image: seen no sign of life: its shell did not run: refuted"]),
+}
+
+
+@pytest.mark.parametrize("which", REPORTS)
+def test_the_report_says_what_was_claimed_and_what_was_seen(which: str) -> None:
+    """A line for each label that is claimed, as far as there is something to say."""
+    claims, found, lines = REPORTS[which]
+    assert [str(finding) for finding in judge(claims, found)] == lines
+
+
+@pytest.mark.parametrize(("flag", "told"), [("pni", "it runs"), ("ssse3", "it runs"), ("avx", "this machine lacks sse3")])
+def test_a_processor_has_sse3_under_another_name(flag: str, told: str) -> None:
+    """Linux calls it pni; what has its successor has it, too."""
+    able = frozenset({"mmx", "sse", "sse2", flag})
+    (finding,) = [each for each in judge({**CLAIMS, "microarchitecture": "nocona"}, seen(processor_flags=able)) if each.label[:2] == "mi"]
+    assert finding.seen == told
 
 
 @pytest.mark.parametrize(
@@ -167,9 +257,11 @@ def test_an_instruction_that_the_machine_lacks_refutes_no_image_for_another() ->
     [
         ("compiler inductor", CLAIMS, {"checks": {"framework": FINE, "exercise": FINE, "compiler inductor": Check(75)}}),
         ("framework", CLAIMS, {"checks": {"framework": FINE}}),
+        ("framework", CLAIMS, {"checks": {"exercise": FINE}}),
         ("distribution horovod", CLAIMS, {"checks": {"framework": FINE, "exercise": FINE}}),
         ("mpi", CLAIMS, {"mpi": {}, "mpi_library": "/usr/lib/libmpi.so.40"}),
-        ("microarchitecture", {**CLAIMS, "microarchitecture": "skylake_avx512"}, {"processor_flags": frozenset(("sse2",))}),
+        ("microarchitecture", {**CLAIMS, "microarchitecture": "skylake_avx512"}, {"processor_flags": frozenset(("sse2",)), **BUILT}),
+        ("microarchitecture", {**CLAIMS, "microarchitecture": "archspec-does-not-know-it"}, BUILT),
     ],
 )
 def test_what_cannot_be_told_is_unknown(label: str, claims: Claims, other: dict[str, Any]) -> None:
@@ -180,8 +272,6 @@ def test_what_cannot_be_told_is_unknown(label: str, claims: Claims, other: dict[
 @pytest.mark.parametrize(("flag", "verdict"), [("-march=skylake-avx512", "holds"), ("-march=haswell", "refuted")])
 def test_the_processor_that_it_was_compiled_for(flag: str, verdict: str) -> None:
     """Where the framework shows its build's flags, and this machine can run them."""
-    import archspec.cpu
-
     able = frozenset(archspec.cpu.TARGETS["skylake_avx512"].features)
     found = seen(processor_flags=able, says={"version": "2.13.0", "flags": f"CXX_FLAGS= {flag} -O2"})
     claims = {**CLAIMS, "microarchitecture": "skylake_avx512"}
@@ -205,7 +295,7 @@ def test_a_runtime_that_starts_nothing_says_why() -> None:
     [
         ({"mpi": {"mpich": "4.0.2"}, "checks": {"exercise": FINE}}, "holds", "holds", "holds"),
         ({"mpi": {"mpich": "4.0.3"}, "checks": {"exercise": Check(75, why="there is no mpicc")}}, "holds", "refuted", "unknown"),
-        ({"mpi": {"openmpi": "4.1.4"}, "checks": {"exercise": FINE}}, "refuted", None, "holds"),
+        ({"mpi": {"openmpi": "4.1.4"}, "mpi_library": "/lib/libmpi.so", "checks": {"exercise": FINE}}, "refuted", None, "holds"),
         ({"mpi": {"mpich": "4.0.2"}, "checks": {"exercise": Check(127, why="no libmpi.so.12")}}, "holds", "holds", "refuted"),
         ({"mpi": {}, "mpi_library": "/usr/lib/libmpi.so", "checks": {}}, "unknown", "unknown", "unknown"),
         ({"mpi": {}, "checks": {}}, "refuted", None, "unknown"),
@@ -232,23 +322,32 @@ def test_labels_are_what_was_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "version"),
+    ("found", "mpi"),
     [
-        ({"mpi": {"mpich": "4.0.2", "openmpi": "4.1.8"}}, "4.1.8"),
-        ({"mpi": {}, "mpi_library": "/usr/lib/libmpi.so.40"}, "4.1"),
+        ({"mpi": {"mpich": "4.0.2", "openmpi": "4.1.8"}}, ("openmpi", "4.1.8")),
+        ({"mpi": {}, "mpi_library": "/usr/lib/libmpi.so.40"}, ("openmpi", "4.1")),
+        ({"mpi": {"mpich": "4.0.2"}, "mpi_library": "/usr/lib/libmpi.so.40"}, ("mpich", "4.0.2")),
+        ({"mpi": {}}, (None, None)),
     ],
 )
-def test_labels_that_were_not_refuted_stay(found: dict[str, Any], version: str) -> None:
+def test_labels_that_were_not_refuted_stay(found: dict[str, Any], mpi: tuple[str | None, str | None]) -> None:
     """The MPI that was asked for, beside another one or without a word of its version; what was built and works."""
     made = measured(CLAIMS, seen(**found))
-    assert (made.mpi, made.mpi_version) == ("openmpi", version)
+    assert (made.mpi, made.mpi_version) == mpi
     assert (made.compilers, made.distribution, made.cuda) == (("inductor",), ("horovod",), "12.4.1")
+    assert measured({**MPICH, "cuda": "12.4"}, seen(mpi={"mpich": "4.0.2"}, says={}, checks={})).cuda == "12.4"
 
 
 def test_an_image_without_its_framework_gets_no_labels() -> None:
     """The message says why."""
     with pytest.raises(DataError, match=r"does not carry pytorch: framework: .*no module"):
         measured(CLAIMS, seen(checks={"framework": Check(1, why="no module"), "exercise": Check(1)}))
+
+
+def test_an_image_that_does_not_run_gets_no_labels() -> None:
+    """Also not the version of its recipe, as an MPI library that prints none."""
+    with pytest.raises(DataError, match="does not carry mpich: image: "):
+        measured({"framework": "mpich", "version": "4.0.2", "source": "hub"}, Seen())
 
 
 def test_an_image_without_python_is_none_of_a_python_framework() -> None:
@@ -328,11 +427,18 @@ def test_a_long_text_of_an_image_takes_no_time(text: str) -> None:
     "line",
     [
         f"{MARK}{json.dumps(['framework', {'status': 1, 'out': 'a banner'}])}",
+        f"{MARK}{json.dumps(['framework', {'status': 0, 'out': MARK + json.dumps({'version': 2})}])}",
         f"{MARK}{json.dumps(['framework', {'status': 'bad'}])}",
         f"{MARK}{json.dumps([['framework'], {'status': 0}])}",
         f"{MARK}{json.dumps(['python', 3.12])}",
     ],
-    ids=["output of a failed check", "a status that is no number", "a name that is no text", "a version that is no text"],
+    ids=[
+        "output of a failed check",
+        "a number for a version",
+        "a status that is no number",
+        "a name that is no text",
+        "a version of Python that is no text",
+    ],
 )
 def test_an_image_may_print_anything(line: str) -> None:
     """What is not of the probe's form says nothing of the image."""

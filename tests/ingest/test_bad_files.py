@@ -430,6 +430,7 @@ def test_what_separates_the_cells_of_a_table_is_told(content: str, mark: str) ->
     [
         ("Cores\tAzure A8\n8\t11016.9\n16\t5679.7\n", "r.dat:1: unknown column 'Cores'; ranks over all nodes are 'total_ranks'"),
         ("threads\twall_time\n1\t10.5\n2\t5.1\n", "(--map 'wall_time=value' --set metric=wall_time)"),
+        ("name\tstatus\trealtime\t%cpu\nalign\tDONE\t1m 58s\t780.1%\n", "r.dat:1: unknown column 'realtime'"),
         ("#threads\ttime\n1\t10.5\n", "r.dat:1: begins with '#': remove the lines above the header"),
         ("a note\tand more\nsecond\tline\n", "r.dat: of no known format"),
         ("1\t10.5\n2\t5.1\n", "r.dat: rows of numbers without names"),

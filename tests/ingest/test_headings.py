@@ -126,6 +126,11 @@ def test_columns_that_may_all_be_values_are_no_parameters() -> None:
     assert options[1].endswith("--map 'gcc=…' --map 'intel=…' --map 'cray=…' --set application=… --set metric=… --map '…=value'")
 
 
+def test_a_parameter_that_says_so_itself_is_called_by_the_rest() -> None:
+    """Optuna's tables of trials name them so."""
+    assert "if it is a parameter of the run, call it 'params.batch'" in said("params_batch")
+
+
 def test_a_mean_beside_the_values_is_left_out() -> None:
     """Two columns cannot be the value."""
     hint = meant("avg (s)", COLUMNS, ("application", "value", "avg (s)"), loading=True)

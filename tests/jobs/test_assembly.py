@@ -26,6 +26,7 @@ CLOSEST = Rule(name="closest", title="each rank beside its GPU", launcher_option
 PURE = {"app_type": "hpc", "hpc": {"config": {"parallelisation": "mpi"}}}
 CPUS = {"app_type": "ai_training", "opt_build": {"acc_type": "none"}}
 SPREAD = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {"distribution": "ddp"}}}
+OPENMP = {"app_type": "hpc", "hpc": {"openmp": {}}}
 
 
 def script(system: System, options: Mapping[str, Any], wanted: Mapping[str, Any] = PURE, **application: Any) -> str:
@@ -102,7 +103,7 @@ def test_a_log_file_in_which_nothing_is_looked_for_is_told(metric: dict[str, Any
 def test_ranks_on_reserved_cores_oversubscribe_the_others() -> None:
     """60 ranks on the 56 cores that jobs may use: Slurm would reject --ntasks-per-node=60."""
     text = script(GPUS, {"request_gpus": 0, "node_count": 1, "process_count_per_node": 60})
-    assert ("--overcommit\n" in text, "--ntasks=60\n" in text) == (True, True)
+    assert ("--overcommit\n" in text, "#SBATCH --ntasks" in text) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -473,6 +474,7 @@ def test_a_part_of_a_node_is_bound_only_where_the_scheduler_keeps_others_off(
         ("papermill in.ipynb out.ipynb", CPUS, {}, False),
         ("./train.sh", {"app_type": "ai_inference"}, {}, False),
         ("Rscript fit.R", {}, {}, False),
+        ("octave-cli fit.m", {}, {}, False),
         ("./solver", {}, {}, True),
     ],
 )
@@ -482,6 +484,34 @@ def test_threads_are_not_bound_where_workers_would_inherit_one_core(
     """OpenMP binds the process that loads it (with scikit-learn, which Keras loads), and what it starts has that core alone."""
     text = script(GPUS, options, wanted, app_type="other", executable=executable, threads=4)
     assert ("OMP_PROC_BIND=close" in text) is bound
+
+
+@pytest.mark.parametrize(
+    ("executable", "wanted", "threads", "bound"),
+    [
+        ("./solver", OPENMP, None, True),
+        ("sh -c 'cd case && ./solver'", OPENMP, None, True),
+        ("./solver", {}, 8, True),  # threads are OpenMP's
+        ("ffmpeg -i in.mp4 out.webm", {}, None, False),
+        ("ffmpeg -i in.mp4 -threads ${MODAK_THREADS} out.webm", OPENMP, None, False),
+        ("sh -c 'seq 99 | OMP_NUM_THREADS=1 xargs -n 1 -P 8 ./run.sh'", OPENMP, None, False),
+        ("parallel -j ${MODAK_THREADS} ./run.sh ::: a b", OPENMP, None, False),
+    ],
+)
+def test_threads_are_bound_that_the_request_says_are_openmps(
+    executable: str, wanted: dict[str, Any], threads: int | None, bound: bool
+) -> None:
+    """A library of the program may load OpenMP, which binds the process to one core, and what that starts has this core alone."""
+    text = script(GPUS, {"request_gpus": 0, "node_count": 1}, wanted, app_type="other", executable=executable, threads=threads)
+    assert ("OMP_PROC_BIND=close" in text) is bound
+
+
+def test_threads_of_ranks_that_mpi_connects_are_bound_whatever_their_number_is_told_to() -> None:
+    """The launcher gives each rank cores of its own, and the request says that the threads are OpenMP's."""
+    hybrid = {"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}, "openmp": {}}}
+    options = {"request_gpus": 0, "process_count_per_node": 2, "node_count": 1}
+    text = script(GPUS, options, hybrid, executable="lmp -sf omp -pk omp ${MODAK_THREADS}")
+    assert "OMP_PROC_BIND=close" in text
 
 
 def test_threads_of_a_program_that_the_request_calls_python_are_not_bound() -> None:

@@ -177,10 +177,32 @@ def test_a_secret_in_a_step_before_the_run_is_told() -> None:
     assert any("--token looks like a secret" in each for each in told("pre-execution", **steps))
 
 
+@pytest.mark.parametrize(
+    ("executable", "ranks", "warned"),
+    [
+        ("bash job.sh", 4, True),
+        ("./job.sh", 4, True),
+        ("bash job.sh", 1, False),
+        ("./bind.sh ./solver", 4, False),
+        ("sh -c './solver'", 4, False),
+        ("./solver", 4, False),
+    ],
+)
+def test_a_script_that_each_rank_runs_whole_is_told(executable: str, ranks: int, warned: bool) -> None:
+    """One that was written to be submitted starts all ranks, and each rank would start them again."""
+    job = {
+        "application": {"app_type": "mpi", "executable": executable, "mpi_ranks": ranks},
+        "target": {"job_scheduler_type": "slurm", "container_runtime": "none"},
+    }
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert any("ranks runs all of job.sh: if it starts ranks itself" in each.message for each in warnings) == warned
+
+
+@pytest.mark.parametrize("program", ["apptainer exec own.sif", "ch-run ./own --"])
 @pytest.mark.parametrize(("image", "warned"), [(True, True), (False, False)])
-def test_a_container_within_the_jobs_own_is_told(image: bool, warned: bool) -> None:
+def test_a_container_within_the_jobs_own_is_told(image: bool, warned: bool, program: str) -> None:
     """Without one the command may start its own."""
-    messages = told("executable", image=image, executable="apptainer exec own.sif python3 train.py", app_type="other")
+    messages = told("executable", image=image, executable=f"{program} python3 train.py", app_type="other")
     assert any("starts a container of its own" in each for each in messages) == warned
 
 

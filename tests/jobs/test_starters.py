@@ -52,7 +52,14 @@ def test_other_commands_of_a_launcher_start_no_ranks(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["./train.py --lr 1", "sh -c 'cd data && exec python3 fit.py >log'", "uv run fit.py", "taskset -c 1 python3 fit"]
+    "command",
+    [
+        "./train.py --lr 1",
+        "sh -c 'cd data && exec python3 fit.py >log'",
+        "uv run fit.py",
+        "taskset -c 1 python3 fit",
+        "apptainer exec ./own.sif python3 fit",
+    ],
 )
 def test_a_script_is_a_program_of_pythons_however_it_is_called(command: str) -> None:
     """By its own path, too, or by a shell: OpenMP would bind it to one core."""

@@ -1214,3 +1214,28 @@ def test_a_list_of_commands_is_told_to_be_one(command: list[str], warned: bool) 
     """Its entries are the words of a single command, with the blanks in them."""
     warnings = normalise({"job": {"application": {"app_tag": "x", "pre-execution": command}}}).warnings
     assert any("one word of the same command" in each.message for each in warnings) is warned
+
+
+@pytest.mark.parametrize(
+    ("executable", "document", "runtime"),
+    [
+        ("singularity exec own.sif python3 train.py", {}, "none"),
+        ("env A=1 ch-run ./own -- ./solver", {}, "none"),
+        ("mpirun -np 4 apptainer exec own.sif ./solver", {}, "none"),
+        ("singularity exec own.sif ./solver", {"target": {"container_runtime": "apptainer"}}, "apptainer"),
+        ("singularity exec own.sif ./solver", {"application": {"container_runtime": "other.sif"}}, None),
+        ("./solver --apptainer", {}, None),
+    ],
+)
+def test_a_command_that_starts_a_container_needs_none_around_it(executable: str, document: dict[str, Any], runtime: str | None) -> None:
+    """In an image of the catalogue there is no program that starts its image."""
+    job = {**document, "application": {"executable": executable, **document.get("application", {})}}
+    assert normalise({"job": job}).request.target.container_runtime == runtime
+
+
+def test_a_container_of_the_commands_own_is_told_to_be_one() -> None:
+    """With what to write for one that the script starts, and checks."""
+    (warning,) = normalise({"job": {"application": {"executable": "apptainer exec own.sif ./solver"}}}).warnings
+    assert warning.message.startswith(
+        "apptainer starts the container: read as target.container_runtime 'none'; to have the script start it"
+    )

@@ -123,7 +123,7 @@ def test_calibration_covers_what_it_was_fitted_to() -> None:
     """Quantile regression on errors that grow with disagreement covers 90 % of them, at small and at large disagreement."""
     chance = np.random.default_rng(0)
     spread = chance.uniform(0.05, 1.0, 2000)
-    rows = np.column_stack([np.ones(2000), np.log(spread), np.zeros(2000), np.zeros(2000), np.zeros(2000)])
+    rows = np.column_stack([np.ones(2000), np.log(spread), np.zeros(2000), np.zeros(2000)])
     misses = chance.normal(0, spread)
     held = np.abs(misses) <= np.exp(rows @ np.array(fit_width(rows, misses, np.ones(2000))))
     assert held.mean() == pytest.approx(0.92, abs=0.03)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -17,7 +17,7 @@ from modak.perfmodel.configurations import RunKind, by_configuration, run_of
 from modak.perfmodel.improving import calibrations_of, improve_rows
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.unlikeness import BATCH_SPREAD
-from modak.perfmodel.unseen import Guess, calibrations, need_others
+from modak.perfmodel.unseen import Guess, calibrations, told_elsewhere
 from modak.text.numbering import spelt_out
 
 METRIC = {"metric": "throughput", "unit": "samples/s"}
@@ -91,26 +91,43 @@ def test_what_is_known_is_looked_at_once_however_many_systems_are_new(monkeypatc
     assert len(looked_at) == 50
 
 
+def calls(asked: Sequence[RunKind], results: Iterable[Result]) -> int:
+    """Calls of functions of the models for these runs, once it is worked out what was measured."""
+    known, count = by_configuration(results), [0]
+    unseen.guesses([run_of(key("new", 20), Layout(batch_size=64))], known)
+
+    def one_more(frame: FrameType, *_: object) -> None:
+        count[0] += frame.f_code.co_filename.startswith(OURS)
+
+    sys.setprofile(one_more)
+    try:
+        unseen.guesses(asked, known)
+    finally:
+        sys.setprofile(None)
+    return count[0]
+
+
 def test_configurations_that_share_no_network_cost_nothing() -> None:
     """A site has thousands of them, and each of hundreds that are asked about is compared with those that share networks alone."""
 
-    def calls(others: int) -> int:
+    def among(others: int) -> int:
         beside = [one for n in range(others) for one in measured(f"other{n}", range(1000, 1005), 1.0)]
-        known = by_configuration([*measured("known", range(50), 1.0), *measured("new", range(10), 2.0), *beside])
-        asked, count = [run_of(key("new", 20), Layout(batch_size=64))], [0]
-        assert unseen.guesses(asked, known) != (None,)  # what is worked out once is there from now on
+        return calls(
+            [run_of(key("new", 20), Layout(batch_size=64))], [*measured("known", range(50), 1.0), *measured("new", range(10), 2.0), *beside]
+        )
 
-        def one_more(frame: FrameType, *_: object) -> None:
-            count[0] += frame.f_code.co_filename.startswith(OURS)
+    assert among(200) == among(10)
 
-        sys.setprofile(one_more)
-        try:
-            unseen.guesses(asked, known)
-        finally:
-            sys.setprofile(None)
-        return count[0]
 
-    assert calls(200) == calls(10)
+def test_a_parameter_that_no_network_has_costs_nothing() -> None:
+    """Networks elsewhere tell nothing of it: on a service with 2,000 applications the first such request computed for ten seconds."""
+    atoms = SeriesKey.model_validate({"application": "md", "system": "new", "params": {"atoms": "1000"}, **METRIC})
+
+    def among(known: int) -> int:
+        results = [*measured("known", range(known), 1.0), *measured("new", range(10), 2.0)]
+        return calls([run_of(atoms, Layout(batch_size=64))], results)
+
+    assert among(100) == among(50)
 
 
 def test_a_network_that_nobody_has_measured_is_told_on_a_new_system() -> None:
@@ -181,7 +198,13 @@ def test_a_system_with_very_many_networks_needs_no_other() -> None:
     results = [one.model_copy(update={"layout": Layout()}) for one in (*own, *measured("known", range(390, 500), 3.0))]
     (found,) = guesses([run_of(key("here", 900), Layout())], results)
     assert found is not None
-    assert (found.model, need_others(own), need_others(own[1:])) == ("4 parameters of 400 runs", False, True)
+    assert found.model == "4 parameters of 400 runs"
+    assert [sorted(told_elsewhere(some, {"operations"})) for some in (own, own[1:])] == [[], ["throughput"]]
+
+
+def test_what_no_parameter_of_theirs_tells_is_not_asked_of_other_systems() -> None:
+    """A parameter that nobody else has tells nothing, however much is known: all results of the metric were read for it."""
+    assert told_elsewhere(measured("here", range(10), 1.0), {"atoms", "image"}) == frozenset()
 
 
 def test_an_interval_widens_with_the_distance_from_the_batch_sizes_measured_there() -> None:

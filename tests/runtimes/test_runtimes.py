@@ -222,11 +222,12 @@ def test_the_hosts_mpi_is_bound_over_the_same_directory(name: str, more: str) ->
     assert setup(name, job)[-1] == f'MODAK_LIBRARY_PATH=/opt/mpi/lib"${{LD_LIBRARY_PATH:+:${{LD_LIBRARY_PATH}}}}"{more}'
 
 
-def test_a_host_mpi_that_a_module_places_is_bound_by_its_variable() -> None:
-    """The directory is not public; the variable must be set."""
-    job = having(host_mpi=HostMpi(family="intel-mpi", library_dir_variable="I_MPI_ROOT", module="intel-mpi"))
+@pytest.mark.parametrize(("module", "named"), [("mpi/2019", "mpi/2019"), (None, "intel-mpi")])
+def test_a_host_mpi_that_a_module_places_is_bound_by_its_variable(module: str | None, named: str) -> None:
+    """The directory is not public; the variable must be set: the message names the module, or else the library."""
+    job = having(host_mpi=HostMpi(family="intel-mpi", library_dir_variable="I_MPI_ROOT", module=module))
     assert '"${I_MPI_ROOT:?}":"${I_MPI_ROOT:?}"' in line("charliecloud", job)
-    assert setup("charliecloud", job)[2] == ': "${I_MPI_ROOT:?load the module of the host MPI, intel-mpi}"'
+    assert setup("charliecloud", job)[2] == f': "${{I_MPI_ROOT:?load the module of the host MPI, {named}}}"'
 
 
 def test_the_fabrics_libraries_come_with_the_hosts_mpi() -> None:
@@ -251,6 +252,13 @@ def test_an_image_is_compared_only_where_the_site_asks() -> None:
     assert not any("verify" in each for each in setup("apptainer", having(policy=SIGNED, to_build=True)))
     squashed = having(policy=SIGNED, digest=DIGEST, file="a.sqfs", reference="a.sqfs")
     assert "sha256sum" in "".join(setup("charliecloud", squashed))
+
+
+@pytest.mark.parametrize(("name", "command"), [("apptainer", "apptainer"), ("charliecloud", "ch-run")])
+def test_what_is_checked_before_the_comparison_is_not_checked_again(name: str, command: str) -> None:
+    """The runtime's command, and that the image is there."""
+    job = having(runtime=name, policy=SIGNED, digest=DIGEST, file="a.sqfs", reference="a.sqfs")
+    assert render(job, "slurm").text.count(f"command -v {command} ") == 1
 
 
 @pytest.mark.parametrize("name", ["charliecloud", "podman-hpc", "sarus", "enroot"])

@@ -11,10 +11,12 @@ import pytest
 from modak import plugins, testing
 from modak.dsl import JobOptions
 from modak.facts import Facts
-from modak.jobs.spec import Attributes, JobSpec, Resources
+from modak.jobs.spec import Attributes, JobSpec
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.schedulers.header import FIELDS
+from tests.golden.headers.written import HERE as HEADERS
+from tests.golden.headers.written import ODD, SIZES, written
 
 SCHEDULERS = plugins.names("schedulers")
 SAID: dict[str, Any] = {
@@ -50,12 +52,6 @@ SAID: dict[str, Any] = {
     "signal": "USR1@120",
 }
 """One value for every field; a field without one fails the first test."""
-ODD: dict[str, Any] = {
-    **{"array": "0-100000:7", "output": "logs/%N.out", "error": "logs/%N.err", "join": True, "notify": ("requeue", "array_tasks")},
-    **{"dependency": "singleton", "begin": "now+2hours", "constraint": "a|b", "requeue": False, "copy_environment": False},
-    **{"site_resources": ("gres",), "partition": "fat", "name": "3-a-name-of-more-than-15"},
-}
-"""What few schedulers can do."""
 BARE = {"application": {"executable": "./solver"}, "target": {"container_runtime": "none"}}
 LAUNCHED = {"process_count_per_node", "core_count_per_process", "core_count", "node_count"}
 
@@ -101,10 +97,15 @@ def test_the_contract_of_schedulers_has_every_attribute() -> None:
 @pytest.mark.parametrize("odd", [{}, ODD], ids=["usual", "odd"])
 def test_a_warning_says_whose_limit_it_is(scheduler: str, words: tuple[str, ...], odd: dict[str, Any]) -> None:
     """By the scheduler's name, or in words that its users know: another one may not have it."""
-    sizes = Resources(nodes=3, ranks_per_node=2, memory_per_node=2**30, memory_per_core=2**30, gpus_per_node=1, numa_constraint="quad")
-    job = JobSpec(("./solver",), sizes, replace(testing.SAID, **odd))
+    job = JobSpec(("./solver",), SIZES, replace(testing.SAID, **odd))
     for warning in plugins.find("schedulers", scheduler).directives(job).warnings:
         assert any(word in warning.message for word in words), warning.message
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_headers_and_warnings_are_those_of_the_files(scheduler: str) -> None:
+    """Word by word. ``python -m tests.golden.headers.written`` writes the files anew, for reading."""
+    assert written(scheduler) == (HEADERS / f"{scheduler}.txt").read_text()
 
 
 @pytest.mark.parametrize("field", SAID)

@@ -365,7 +365,11 @@ def test_named_nodes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"), [("afterok:1,afternotok:2", "done(1)&&exit(2)"), ("afterok:1?afternotok:2?afterany:3", "done(1)||exit(2)||ended(3)")]
+    ("asked", "said"),
+    [
+        ("afterok:1,afternotok:2,afterany:3", "done(1)&&exit(2)&&ended(3)"),
+        ("afterok:1?afternotok:2?afterany:3", "done(1)||exit(2)||ended(3)"),
+    ],
 )
 def test_lsf_joins_dependencies_as_they_were_given(asked: str, said: str) -> None:
     """All of them, or any."""

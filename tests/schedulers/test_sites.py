@@ -152,12 +152,13 @@ def test_a_numa_mode_that_the_sites_words_do_not_say_is_warned_of(scheduler: str
     assert wrote(scheduler, asking(words, numa_constraint="numa4"))[1] == warned
 
 
-def test_more_tasks_than_cpus_are_a_total_in_the_sites_words_too() -> None:
-    """Slurm takes no number per node that its CPUs cannot hold."""
-    job = asking("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "-c {cpus_per_task}", ranks_per_node=192, oversubscribed=True)
+@pytest.mark.parametrize("tasks", ["--ntasks-per-node={ranks_per_node}", "-n {ranks}"])
+def test_more_tasks_than_cpus_are_not_in_the_sites_words_either(tasks: str) -> None:
+    """Slurm takes no number of them that its CPUs cannot hold."""
+    job = asking("--nodes={nodes}", tasks, "-c {cpus_per_task}", ranks_per_node=192, oversubscribed=True)
     options, warned = wrote("slurm", job)
-    about = [option for option in options if option.startswith(("--n", "-c", "--cpus", "--over"))]
-    assert (about, warned) == (["--nodes=2", "--ntasks=384", "--overcommit"], [])
+    about = [option for option in options if option.startswith(("--n", "-n", "-c", "--cpus", "--over"))]
+    assert (about, warned) == (["--nodes=2", "--overcommit"], [])
 
 
 def test_the_sites_words_hide_no_warning_of_the_scheduler() -> None:
@@ -354,9 +355,11 @@ def test_what_users_choose_job_by_job_is_in_each_schedulers_words(said: dict[str
     assert (new, fields) == (([option], []) if option else ([], list(said)))
 
 
-def test_a_reservation_is_a_queue_of_pbs_pro() -> None:
+@pytest.mark.parametrize("named", ["queue", "partition"])
+def test_a_reservation_is_a_queue_of_pbs_pro(named: str) -> None:
     """It has one queue: the other is named in a warning."""
-    found, warned = wrote("pbspro", reservation="R7", queue="normal")
+    asked: dict[str, Any] = {"reservation": "R7", named: "normal"}
+    found, warned = wrote("pbspro", **asked)
     assert ("-q R7" in found, "-q normal" in found, warned) == (True, False, ["reservation"])
 
 

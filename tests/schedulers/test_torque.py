@@ -42,6 +42,7 @@ def warned(job: JobSpec = BARE, **attributes: Any) -> list[str]:
         ({"array": "0-99%10"}, ["-t 0-99%10"]),
         ({"array": "1,5,0-8:4%2"}, ["-t 1,5,0,4,8%2"]),
         ({"array": "1-8:2"}, ["-t 1,3,5,7"]),
+        ({"array": "0-1998:2"}, ["-t " + ",".join(map(str, range(0, 2000, 2)))]),
         ({"output": "x.out"}, ["-o x.out"]),
         ({"error": "x.err"}, ["-e x.err"]),
         ({"join": True}, ["-j oe"]),
@@ -100,7 +101,7 @@ def test_named_nodes_stand_one_by_one() -> None:
         ({"queue": "a", "partition": "b"}, "-q b", "partition"),
         ({"constraint": "a|b"}, "a|b", "architecture_constraint"),
         ({"constraint": "a", "node_list": "n1"}, ":a", "architecture_constraint"),
-        ({"array": "0-100000:7"}, "-t", "job_array"),
+        ({"array": "0-2000:2"}, "-t", "job_array"),
         ({"dependency": "singleton"}, "-W", "job_dependency"),
         ({"dependency": "afterok:1,singleton"}, "-W", "job_dependency"),
         ({"dependency": "afterok:1[],singleton"}, "-W", "job_dependency"),
@@ -142,11 +143,11 @@ def test_an_array_of_millions_is_counted_and_not_written_out() -> None:
 
 def test_a_long_name_is_kept_with_a_warning_and_a_name_gets_a_letter_first() -> None:
     """Old versions take 15 characters; all want a letter."""
-    long = Torque().directives(replace(BARE, attributes=Attributes(name="a-name-of-more-than-15")))
-    assert long.options[1] == ("-N", "a-name-of-more-than-15")
+    long = Torque().directives(replace(BARE, attributes=Attributes(name="a-name-of-16-now")))
+    assert long.options[1] == ("-N", "a-name-of-16-now")
     assert [warning.field for warning in long.warnings] == ["job_options.job_name"]
-    digit = Torque().directives(replace(BARE, attributes=Attributes(name="3dgan")))
-    assert digit.options[1] == ("-N", "j3dgan")
+    digit = Torque().directives(replace(BARE, attributes=Attributes(name="3dgan-epochs-20")))
+    assert digit.options[1] == ("-N", "j3dgan-epochs-20")
     assert [warning.field for warning in digit.warnings] == ["job_options.job_name"]
 
 

@@ -2,7 +2,6 @@
 #SBATCH --job-name=solver
 #SBATCH --partition=cpu
 #SBATCH --nodes=1
-#SBATCH --ntasks=8
 #SBATCH --time=01:00:00
 #SBATCH --exclusive
 #SBATCH --overcommit
