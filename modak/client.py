@@ -22,6 +22,7 @@ from modak.errors import DataError, Fault, Infeasible, ModakError, Unavailable
 from modak.progress import Progress, silent
 from modak.results.filters import check_filters
 from modak.settings import Settings
+from modak.text.amounts import printable
 from modak.text.numbering import Measured, Selection
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from modak.store.suspects import Judgement
 
 LONGEST_ANSWER: Final = 1 << 28
+REDIRECTED: Final = range(300, 400)
 ANONYMOUS: Final = "is not set; this needs a token of the service, which its administrators create ('modak token create')"
 """What to do if the service asks for a token: users set no headers."""
 _JUDGEMENTS: Final[Mapping[Judgement, str]] = {"confirm": "confirmations", "doubt": "doubts", "unmark": "unmarkings"}
@@ -227,14 +229,20 @@ class Remote:
                 connection.request(method, parts.path + path, body, headers)
                 response = connection.getresponse()
                 content = response.read(LONGEST_ANSWER)
+                if response.length and len(content) < LONGEST_ANSWER:
+                    raise http.client.IncompleteRead(content, response.length)
             finally:
                 connection.close()
         except (OSError, http.client.HTTPException, ValueError) as error:  # the last: a host name that is none
             via = f" through the proxy {proxy.netloc.rpartition('@')[2]}" if proxy else ""
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            if isinstance(error, http.client.IncompleteRead):
+                why = f"it was cut off after {len(error.partial)} bytes; what was asked for may have been done"
             if refused := getattr(error, "verify_message", None):
                 why = f"its certificate is refused ({refused}); SSL_CERT_FILE names the certificate of an authority of your own"
             raise Unavailable(f"no answer from {self.address}{via}: {why}") from None
+        if response.status in REDIRECTED and (elsewhere := response.headers["Location"]):
+            raise Unavailable(f"{self.address} leads to {printable(elsewhere)}: MODAK_SERVER has to be the address of the service itself")
         wait = response.headers["Retry-After"] or ""
         return response.status, content, max(1.0, float(wait)) if wait.isdecimal() else 1.0
 

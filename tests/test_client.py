@@ -232,6 +232,33 @@ def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> N
     assert raised.value.exit_code == 3
 
 
+@pytest.mark.parametrize(
+    ("status", "header", "value", "told"),
+    [
+        (200, "Content-Length", "5000", "it was cut off after 9 bytes; what was asked for may have been done"),
+        (308, "Location", "https://modak.example.org/systems", "leads to https://modak.example.org/systems: MODAK_SERVER has to be"),
+    ],
+)
+def test_what_stands_between_says_what_became_of_the_answer(status: int, header: str, value: str, told: str) -> None:
+    """A proxy whose time was over, or that leads from http to https: no token is sent there."""
+
+    class Between(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header(header, value)
+            self.end_headers()
+            self.wfile.write(b'{"items":')
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Between)
+    threading.Thread(target=server.handle_request, daemon=True).start()
+    with pytest.raises(Unavailable, match=told):
+        Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
+    server.server_close()
+
+
 def test_a_certificate_of_an_unknown_authority_names_the_setting(tmp_path: Path) -> None:
     """In one line, without the words of the library."""
     made, key = tmp_path / "certificate", tmp_path / "key"

@@ -99,7 +99,7 @@ def _changed(report: Mapping[str, Any]) -> None:
     if not count:
         return
     rest = f", on which {counted(report['models'], 'fitted model')} rested" if report["models"] else ""
-    typer.echo(f"{count} series changed{rest}; models are fitted to them at the next use:")
+    typer.echo(f"{count} series changed{rest}; predictions take that into account from now on:")
     for label in report["series"][:SERIES_SHOWN]:
         typer.echo(f"- {label}")
     if count > SERIES_SHOWN:

@@ -69,6 +69,13 @@ def test_a_page_is_html_that_may_run_nothing(web: TestClient, path: str) -> None
 
 
 @pytest.mark.parametrize("path", PAGES)
+def test_the_first_key_leads_past_the_navigation(web: TestClient, path: str) -> None:
+    """To the content, for whoever has no mouse, or listens: nine links are before it on each page."""
+    text = web.get(path).text
+    assert (Links(text).links[2], text.count('<main id="content" tabindex="-1">')) == ("#content", 1)
+
+
+@pytest.mark.parametrize("path", PAGES)
 def test_everything_that_a_page_refers_to_is_there(web: TestClient, path: str) -> None:
     """By relative addresses, which hold behind a proxy's prefix, too."""
     links = set(Links(web.get(path).text).links)
@@ -532,6 +539,13 @@ def test_pages_need_the_scopes_of_what_they_show(packaged_database: Path) -> Non
         assert [client.get(f"/ui/{name}").status_code for name in ("style.css", "icon.svg")] == [200, 200]
     assert (refused.headers["www-authenticate"], '<ul class="faults">' in refused.text) == ("Bearer", True)
     assert "A browser sends no token by itself." in refused.text
+
+
+@pytest.mark.parametrize("path", ["api", "plan"])
+def test_what_is_wider_than_the_page_is_scrolled_by_keys(web: TestClient, path: str) -> None:
+    """Scripts and examples are, and get the focus."""
+    page = web.post("/ui/plans", data=FILLED) if path == "plan" else web.get(f"/ui/{path}")
+    assert {*re.findall("<pre[^>]*>", page.text)} == {'<pre tabindex="0">'}
 
 
 @pytest.mark.parametrize("anonymous", [True, False])

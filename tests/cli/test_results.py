@@ -48,7 +48,7 @@ def test_a_load_tells_what_it_changed(run: Run) -> None:
     assert status == 0
     assert out.splitlines() == [
         "18 rows read, 18 new, 0 there already, 0 suspicious",
-        "2 series changed; models are fitted to them at the next use:",
+        "2 series changed; predictions take that into account from now on:",
         "- application solver, system zenith, metric wall_time, unit s",
         "- application solver, system stampede2, metric wall_time, unit s",
     ]
@@ -63,7 +63,7 @@ def test_a_load_counts_the_models_that_rested_on_what_it_changed(run: Run, tmp_p
     run("models", "fit", "--application", "solver")
     (tmp_path / "more.csv").write_text("application,system,nodes,metric,value,unit,repeat\nsolver,zenith,8,wall_time,51,s,1\n")
     assert run("load", "more.csv").out.splitlines()[1] == (
-        "1 series changed, on which 1 fitted model rested; models are fitted to them at the next use:"
+        "1 series changed, on which 1 fitted model rested; predictions take that into account from now on:"
     )
 
 

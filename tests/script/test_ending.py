@@ -514,6 +514,7 @@ def server(status: int = 200) -> Iterator[tuple[str, list[tuple[str, str | None,
             body = self.rfile.read(int(self.headers["Content-Length"]))
             seen.append((self.path, self.headers.get("Authorization"), body))
             self.send_response(status)
+            self.send_header("Location", "https://elsewhere.invalid/")
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
@@ -550,11 +551,12 @@ def test_a_server_that_cannot_be_reached_fails_nothing(tmp_path: Path, address: 
     assert ["modak-abc-123.token: No such file" in why[0], "curl: (" in why[1]] == [True, True] if address else not why
 
 
-def test_a_server_that_refuses_fails_nothing(tmp_path: Path) -> None:
-    """The file is there all the same."""
-    with server(500) as (address, seen):
-        assert ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address).returncode == 0
-    assert len(seen) == 1
+@pytest.mark.parametrize("status", [500, 308])
+def test_a_server_that_refuses_fails_nothing(tmp_path: Path, status: int) -> None:
+    """The file is there all the same; nor does a proxy that leads from http to https, where nothing is sent: the output says so."""
+    with server(status) as (address, seen):
+        done = ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address)
+    assert (done.returncode, len(seen), "the result could not be sent" in done.stderr) == (0, 1, True)
     assert result(tmp_path)["exit_status"] == 0
 
 

@@ -68,7 +68,7 @@ modak_send() { # the result file, and nothing else, to the service that MODAK_SE
     local token="${MODAK_TOKEN:-}"
     test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
     printf 'header = "Authorization: Bearer %s"\n' "${token//[!A-Za-z0-9._~+\/=-]/}" |
-        curl --config - --proto '=http,https' --silent --show-error --fail --max-time 20 --output /dev/null \
+        curl --config - --proto '=http,https' --silent --show-error --fail --location --max-redirs 0 --max-time 20 --output /dev/null \
             --header 'Content-Type: application/json' --data-binary "@${MODAK_RESULT}" \
             -- "${MODAK_SERVER%/}/plans/${MODAK_PLAN}/result"
 }
