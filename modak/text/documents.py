@@ -56,15 +56,20 @@ def why_not_json(error: json.JSONDecodeError) -> str:
         return "nothing is there"
     if not after:
         return "it ends before its last bracket is closed"
-    found = next((why for sign, why in _UNLIKE_JSON.items() if after.startswith(sign)), "") if before else _NO_DOCUMENT
+    found = next((why for sign, why in _UNLIKE_JSON.items() if after.startswith(sign)), "" if before else _NO_DOCUMENT)
     if not found and error.msg == "Extra data":
         return _NO_BRACES if before.startswith('"') else "more follows its end"
+    if not found and error.msg == "Expecting ',' delimiter":
+        return "a { is missing before the name" if after.startswith(":") else "a comma is missing"
+    if not found and error.msg.startswith("Invalid control character"):
+        return _NO_QUOTE if error.doc[error.pos] in "\r\n" else "control characters are written with a backslash: \\t for a tab"
     return found or error.msg[0].lower() + error.msg[1:]
 
 
 _NO_DOCUMENT: Final = "a document begins with { or ["
 _NO_BRACES: Final = "the { before it and the } behind it are missing"
 """Said of a part of a document: ``"optimisation": {…}``."""
+_NO_QUOTE: Final = 'the closing " of a text is missing in this line; a line break within a text is written \\n'
 _UNLIKE_JSON: Final[Mapping[str, str]] = {
     **dict.fromkeys(("//", "/*", "#"), "JSON has no comments"),
     **dict.fromkeys("'’‘“”", "names and texts stand in straight double quotes"),
