@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,16 +24,14 @@ EXTENSIVE: Final = ("activations", "parameters")
 """Columns that grow with the operations; the feature is their ratio to the operations."""
 SMALLEST: Final = 0.005
 """Added to operations (in 10^9) before taking logs: published counts are rounded to two digits."""
-LENGTHS: Final = (1.0, 3.0)
-"""Distances, in standard deviations of features, over which applications are alike."""
-NOISES: Final = (0.05, 0.2)
-"""Variance of a single result, relative to the variance that similarity explains. Both are chosen by leave-one-out error."""
+LENGTH: Final = 1.0
+"""Distance, in standard deviations of features, over which the residuals of applications are alike (decision 113)."""
+NOISE: Final = 0.1
+"""Variance of a single result, relative to the variance that similarity explains."""
 QUADRATIC_RIDGE: Final = 0.1
 """Ridge of the quadratic."""
 MOST: Final = 1500
 """At most this many applications support a model; more are thinned evenly."""
-CHOOSING: Final = 500
-"""At most this many of them are used to choose length and noise."""
 DIRECTIONS: Final = 6
 """At most so many principal components of the differences between known systems tell which applications are alike."""
 CLOSE: Final = 0.01
@@ -44,8 +42,6 @@ TRUST: Final = 6.0
 """The weight of a known system falls with this power of its deviation."""
 TRANSFER_LENGTH: Final = 5.0
 """Distance, in standard deviations, over which the corrections of applications are alike."""
-TRANSFER_NOISE: Final = 0.1
-"""Variance of a calibration run, relative to the variance that similarity explains."""
 TRANSFER_POWER: Final = 8.0
 """The two bases with their corrections are averaged with weights that fall with this power of their leave-one-out error."""
 SUM_RIDGE: Final = 0.02
@@ -70,7 +66,6 @@ class ParameterModel(NamedTuple):
     """Standardised features ``[n, m]``."""
     weights: Array
     """Of the applications ``[n]``."""
-    length: float
     half_width: float
     """90th percentile of the absolute leave-one-out error of log throughput."""
 
@@ -108,23 +103,22 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     base = _quadratic(at)
     coefficients: Array = Ridge(alpha=QUADRATIC_RIDGE, fit_intercept=False).fit(base, target - target.mean()).coef_
     coefficients[0] += target.mean()  # the level is not shrunk: a prediction does not depend on the unit
-    similarity = _similarity(at, target - base @ coefficients)
+    weights, left_out = _kernel_ridge(at, target - base @ coefficients)
     return ParameterModel(
         columns=tuple(columns),
         centre=centre,
         scale=scale,
         quadratic=coefficients,
         support=at,
-        weights=similarity.weights,
-        length=similarity.length,
-        half_width=float(np.quantile(np.abs(similarity.left_out), 0.9)),
+        weights=weights,
+        half_width=float(np.quantile(np.abs(left_out), 0.9)),
     )
 
 
 def predict(model: ParameterModel, columns: Mapping[str, Array]) -> Estimate:
     """Log throughput of applications with these parameters; the interval widens with the distance to the measured ones."""
     at = (features({name: columns[name] for name in model.columns}) - model.centre) / model.scale
-    similarity = np.exp(-_distance(at, model.support) / model.length)
+    similarity = _similarity(at, model.support, LENGTH)
     log = _quadratic(at) @ model.quadratic + similarity @ model.weights
     return Estimate(log, model.half_width * (2.0 - similarity.max(axis=1)))
 
@@ -137,7 +131,7 @@ def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArr
     """
     filled, rows = _fill(elsewhere), features(columns)
     profile = _profile(filled, rows)
-    similarity = np.exp(-_distance(profile, profile[measured]) / TRANSFER_LENGTH)
+    similarity = _similarity(profile, profile[measured], TRANSFER_LENGTH)
     parts = np.column_stack([np.exp(-filled), *columns.values(), np.ones(len(filled))])
     bases = ((_mean_of_systems, filled), (_sum_of_times, parts))
     found = [_corrected(base, table, similarity, measured, log_throughput) for base, table in bases]
@@ -160,11 +154,11 @@ def most_telling(elsewhere: Array, columns: Mapping[str, Array], measured: npt.N
     known, unknown = (slowest_first[mask[slowest_first]] for mask in (measured, ~measured))
     kept = np.union1d(unknown[thinned(len(unknown), MOST)], known[thinned(len(known), MOST)])
     profile = _profile(filled, rows)[kept]
-    covariance = np.exp(-_distance(profile, profile) / TRANSFER_LENGTH) + LEVEL
+    covariance = _similarity(profile, profile, TRANSFER_LENGTH) + LEVEL
     covariance = _after(covariance, np.flatnonzero(measured[kept]))
     open_, found = ~measured[kept], list[int]()
     while open_.any() and len(found) < most:
-        gain = (covariance**2).sum(axis=0) / (np.diag(covariance) + TRANSFER_NOISE)
+        gain = (covariance**2).sum(axis=0) / (np.diag(covariance) + NOISE)
         place = int(np.argmax(np.where(open_, gain, -1.0)))
         covariance, open_[place] = _after(covariance, np.array([place])), False
         found.append(int(kept[place]))
@@ -174,7 +168,7 @@ def most_telling(elsewhere: Array, columns: Mapping[str, Array], measured: npt.N
 def _after(covariance: Array, places: npt.NDArray[np.int64]) -> Array:
     """The covariance after a run of each of the applications at ``places``."""
     columns = covariance[:, places]
-    of_runs = columns[places] + TRANSFER_NOISE * np.eye(len(places))
+    of_runs = columns[places] + NOISE * np.eye(len(places))
     return np.asarray(covariance - columns @ np.linalg.solve(of_runs, columns.T))
 
 
@@ -233,48 +227,21 @@ def _corrected(base: Base, table: Array, similarity: Array, measured: npt.NDArra
     first, runs = base(table, measured, log_throughput), np.arange(len(measured))
     without = np.array([base(table[measured], np.delete(runs, k), np.delete(log_throughput, k)) for k in runs])
     seen = similarity[measured]
-    inverse = np.linalg.inv(seen + TRANSFER_NOISE * np.eye(len(measured)))
+    inverse = np.linalg.inv(seen + NOISE * np.eye(len(measured)))
     left_out = (inverse * (log_throughput - without)).sum(axis=1) / np.diag(inverse)
     return _Corrected(first + similarity @ _robust_solve(seen, log_throughput - first[measured]), left_out)
 
 
-class _Similarity(NamedTuple):
-    """Kernel ridge of residuals: its length, weights and leave-one-out errors, both ``[application]``."""
-
-    length: float
-    weights: Array
-    left_out: Array
-
-
-def _similarity(at: Array, residual: Array) -> _Similarity:
-    """Kernel ridge with the length and noise of least leave-one-out error (eq. 5.12).
-
-    Length and noise are chosen on at most :data:`CHOOSING` applications.
-    """
-    some = thinned(len(at), CHOOSING)
-    distance = _distance(at[some], at[some])
-
-    def error(pair: tuple[float, float]) -> tuple[float, float, float]:
-        _, left_out = _kernel_ridge(distance, residual[some], *pair)
-        return _typical(left_out), *pair
-
-    length, noise = min(product(LENGTHS, NOISES), key=error)
-    return _Similarity(length, *_kernel_ridge(_distance(at, at), residual, length, noise))
-
-
-def _kernel_ridge(distance: Array, target: Array, length: float, noise: float) -> tuple[Array, Array]:
-    """Weights of the applications and leave-one-out errors, from the inverse of ``exp(-distance / length) + noise I``."""
+def _kernel_ridge(at: Array, target: Array) -> tuple[Array, Array]:
+    """Weights of applications ``at [n, m]`` that explain a target, and leave-one-out errors (eq. 5.12), both ``[n]``: from the inverse of
+    their similarity and noise."""
     from scipy.linalg.lapack import dpotrf, dpotri
 
-    factor, _ = dpotrf(np.exp(-distance / length) + noise * np.eye(len(target)), lower=1)
+    factor, _ = dpotrf(_similarity(at, at, LENGTH) + NOISE * np.eye(len(target)), lower=1)
     half, _ = dpotri(factor, lower=1)
     inverse = np.tril(half) + np.tril(half, -1).T
     weights = inverse @ target
     return weights, weights / np.diag(inverse)
-
-
-def _typical(errors: Array) -> float:
-    return float(np.median(np.abs(errors)) + 0.1 * np.quantile(np.abs(errors), 0.9))
 
 
 def thinned(count: int, most: int) -> npt.NDArray[np.int64]:
@@ -300,7 +267,7 @@ def _robust_solve(covariance: Array, target: Array) -> Array:
     weight: Array = np.ones(len(target))
     answer: Array = np.zeros(len(target))
     for _ in range(5):
-        answer = np.asarray(np.linalg.solve(covariance + TRANSFER_NOISE * np.diag(1 / weight), target), dtype=np.float64)
+        answer = np.asarray(np.linalg.solve(covariance + NOISE * np.diag(1 / weight), target), dtype=np.float64)
         weight = _counted(np.abs(target - covariance @ answer))
     return answer
 
@@ -337,9 +304,10 @@ def _quadratic(at: Array) -> Array:
     return np.column_stack([np.ones(len(at)), at, *(at[:, i] * at[:, j] for i, j in pairs)])
 
 
-def _distance(a: Array, b: Array) -> Array:
+def _similarity(a: Array, b: Array, length: float) -> Array:
+    """How alike rows of features are, from 0 to 1, by their distance: ``[a, b]``."""
     square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2 * a @ b.T
-    return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+    return np.asarray(np.exp(-np.sqrt(np.maximum(square, 0.0)) / length))
 
 
 def _spread(rows: Array) -> Array:

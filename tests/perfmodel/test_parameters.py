@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modak.perfmodel.parameters import LEVEL, MOST, TRANSFER_LENGTH, TRANSFER_NOISE, features, fit, most_telling, predict, transfer
+from modak.perfmodel.parameters import LEVEL, MOST, NOISE, TRANSFER_LENGTH, features, fit, most_telling, predict, transfer
 
 
 def networks(count: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -153,7 +153,7 @@ def test_each_run_is_the_one_after_which_least_is_left() -> None:
     covariance = np.exp(-np.abs(at[:, None] - at) / at.std() / TRANSFER_LENGTH) + LEVEL
 
     def left(runs: list[int]) -> float:
-        seen = covariance[np.ix_(runs, runs)] + TRANSFER_NOISE * np.eye(len(runs))
+        seen = covariance[np.ix_(runs, runs)] + NOISE * np.eye(len(runs))
         return float(np.trace(covariance - covariance[:, runs] @ np.linalg.solve(seen, covariance[runs])))
 
     chosen: list[int] = []
