@@ -268,10 +268,7 @@ def _check(series: Series) -> None:
 def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
     """Mixtures of series that all have ``n`` sizes. Arrays: ``[series, fold, form, size]``."""
     p = np.array([one.sizes for one in series])
-    y = np.array([one.costs for one in series])
-    steps = np.array([nodestep.estimate(one.sizes, one.costs, one.nodes) for one in series])
-    several = np.array([[count > 1 for count in one.nodes] if one.nodes else [False] * p.shape[1] for one in series])
-    y = y * np.exp(-steps[:, None] * several)
+    y, steps = _without_steps(series)
     count, n = p.shape
     folds = _folds(n)
     sizes = np.repeat(p, len(folds.masks), axis=0)
@@ -307,6 +304,13 @@ def _fit_equal(series: Sequence[Series]) -> list[Mixture]:
         )
         for i in range(count)
     ]
+
+
+def _without_steps(series: Sequence[Series]) -> tuple[Array, Array]:
+    """Costs ``[series, size]`` as if all sizes were on one node, and the log cost ``[series]`` of leaving it."""
+    steps = np.array([nodestep.estimate(one.sizes, one.costs, one.nodes) for one in series])
+    several = np.array([one.nodes or (1,) * len(one.sizes) for one in series]) > 1
+    return np.array([one.costs for one in series]) * np.exp(-steps[:, None] * several), steps
 
 
 class _Folds(NamedTuple):
