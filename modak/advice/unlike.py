@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
-from modak.facts import parameter
+from modak.facts import parameter, parameters
 from modak.perfmodel import Curve
 from modak.perfmodel.layouts import COUNTS
 from modak.perfmodel.magnitudes import magnitude
@@ -66,7 +66,7 @@ def _hidden_trend(chosen: Chosen) -> Iterator[str]:
 
 def _no_sizes(chosen: Chosen, there: Mapping[str, str]) -> Iterator[str]:
     """Numbers of the request that cannot be sizes of its problem, where results have sizes: ``there`` are their parameters."""
-    asked = {name: parameter(value) for name, value in chosen.request.optimisation.workload.params.items()}
+    asked = parameters(chosen.request.optimisation.workload.params)
     for name, text in asked.items():
         if magnitude(there.get(name)) and magnitude(text) is None and _is_number(text):
             follow = "the time does not follow the trend over problem sizes"

@@ -23,12 +23,12 @@ from modak.choosing.wishes import (
     precision,
 )
 from modak.dsl import Request
-from modak.facts import HostMpi, Layout, Node, mpi_family, parameter, same_name
+from modak.facts import HostMpi, Layout, Node, mpi_family, parameters, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
 from modak.perfmodel.precisions import USUAL_PRECISION, WIDER, same_precision
 from modak.perfmodel.problems import number_ratios
-from modak.perfmodel.questions import exact_parameters, is_other_text, same_value
+from modak.perfmodel.questions import of_exact_text, same_value
 from modak.target import Target
 from modak.text.grammar import version_range
 
@@ -60,7 +60,7 @@ def _evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], 
 def _comparable(own: Sequence[Curve], known: Sequence[Curve], request: Request, allowed: frozenset[str | None]) -> list[Curve]:
     """Of a system's ``own`` curves those that agree with the request, and those of other problem sizes that can be compared with them, or
     all of these if nobody ran the problem."""
-    of_text = list(_of_text(own, known, request))
+    of_text = of_exact_text(own, known, parameters(request.optimisation.workload.params))
     same = [curve for curve in of_text if _agrees(curve, request, allowed)]
     named = [curve for curve in of_text if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
     of_problem = [curve for curve in same if _names_problem(curve, request)]
@@ -88,7 +88,7 @@ def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], reques
     """Of the curves of other problem sizes, those whose layout can be compared with the layouts of this problem: it was measured at several
     sizes, or at one where one of these was, too. A time of one other size alone tells nothing of this one.
     """
-    asked = _asked_params(request)
+    asked = parameters(request.optimisation.workload.params)
     sized = [(curve, number_ratios(asked, curve.series.params)) for curve in curves if is_allowed(curve.series.compiler, allowed)]
     found = [(curve, tuple(ratios.items())) for curve, ratios in sized if ratios]
     sizes: dict[Hashable, set[Hashable]] = defaultdict(set)
@@ -128,24 +128,13 @@ def was_measured_on(curve: Curve, target: Target) -> bool:
 def agreeing(curves: Sequence[Curve], request: Request) -> Iterable[Curve]:
     """Curves, measured anywhere, that do not contradict the request in workload, MPI library or compiler."""
     allowed = allowed_compilers(request)
-    return (curve for curve in _of_text(curves, curves, request) if _agrees(curve, request, allowed))
-
-
-def _of_text(curves: Iterable[Curve], known: Sequence[Curve], request: Request) -> Iterable[Curve]:
-    """The curves without those of 1.10, if the request asks for 1.1 and ``known`` ones have just that."""
-    asked = _asked_params(request)
-    exact = exact_parameters([curve.series for curve in known], asked)
-    return (curve for curve in curves if not is_other_text(curve.series.params, asked, exact))
-
-
-def _asked_params(request: Request) -> Mapping[str, str]:
-    """The parameters of the request, as results have them."""
-    return {name: parameter(value) for name, value in request.optimisation.workload.params.items()}
+    of_text = of_exact_text(curves, curves, parameters(request.optimisation.workload.params))
+    return (curve for curve in of_text if _agrees(curve, request, allowed))
 
 
 def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> bool:
-    there = curve.series.params
-    same_params = all(name not in there or same_value(there[name], text) for name, text in _asked_params(request).items())
+    there, asked = curve.series.params, parameters(request.optimisation.workload.params)
+    same_params = all(name not in there or same_value(there[name], text) for name, text in asked.items())
     return same_params and _same_otherwise(curve, request) and is_allowed(curve.series.compiler, allowed)
 
 

@@ -9,13 +9,13 @@ from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, Problem, of_one_kind, requested_lengths, stated, units
 from modak.dsl import Notice, Request, Workload
 from modak.errors import unknown
-from modak.facts import parameter, same_name
+from modak.facts import parameter, parameters, same_name
 from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.merging import same_setting
 from modak.perfmodel.problems import nearest_first, number_ratios
-from modak.perfmodel.questions import exact_parameters, is_other_text, same_value
+from modak.perfmodel.questions import of_exact_text, same_value
 from modak.perfmodel.unlikeness import tells_of_work
 from modak.text.amounts import listed
 from modak.tuning.setting import recorded
@@ -63,10 +63,9 @@ def _params(work: Workload, curves: Sequence[Curve]) -> tuple[Mapping[str, float
 
 def _nearest_problems(request: Request, curves: Iterable[Curve], places: Collection[str]) -> list[Curve]:
     """The measured curves that give a time: of the requested parameters, in ``places``, of the nearest size, as far as there are any."""
-    asked = {name: parameter(value) for name, value in request.optimisation.workload.params.items()}
+    asked = parameters(request.optimisation.workload.params)
     usable = [one for one in curves if one.estimated is None and units(request, one) is not None]
-    exact = exact_parameters([one.series for one in usable], asked)
-    of_text = [one for one in usable if not is_other_text(one.series.params, asked, exact)]
+    of_text = of_exact_text(usable, usable, asked)
     known = [one for one in of_text if _has_params(one, asked)] or of_text or usable
     return _of_nearest_size([one for one in known if same_name(one.series.system) in places] or known, asked)
 

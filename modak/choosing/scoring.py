@@ -26,7 +26,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier, graph_compilers
 from modak.choosing.workload import Units, of_one_kind, requested_lengths, units, with_problem
 from modak.dsl import Basis, Prediction, Request
-from modak.facts import Facts, parameter, same_name
+from modak.facts import Facts, parameters, same_name
 from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, describe
 from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import MOST, Sides
@@ -319,7 +319,7 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "system": target.name,
         "partition": target.partition.name if target.partition else None,
         "dataset": work.dataset,
-        "params": {name: parameter(value) for name, value in work.params.items()} or None,
+        "params": parameters(work.params) or None,
         "framework": shape.framework or (framework.framework if framework else None),
         "framework_version": shape.framework_version,
         "compiler": shape.compiler,

@@ -9,7 +9,7 @@ from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Pro
 from modak.facts.images import Image, ImageLabels
 from modak.facts.known import Added, Facts, Known
 from modak.facts.names import mpi_family, same_image, same_mpi, same_name, same_parameter, same_runtime, same_text, same_version
-from modak.facts.results import Doubted, Failed, Layout, Result, SeriesKey, parameter
+from modak.facts.results import Doubted, Failed, Layout, Result, SeriesKey, parameter, parameters
 from modak.facts.rules import Condition, Rule
 from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System, own_names
 
@@ -50,6 +50,7 @@ __all__ = [
     "mpi_family",
     "own_names",
     "parameter",
+    "parameters",
     "same_image",
     "same_mpi",
     "same_name",

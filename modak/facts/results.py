@@ -42,6 +42,11 @@ def parameter(value: float | str) -> str:
     return value if isinstance(value, str) else as_given(value)
 
 
+def parameters(values: Mapping[str, float | str]) -> dict[str, str]:
+    """The parameters of a request as results write them, each by :func:`parameter`."""
+    return {name: parameter(value) for name, value in values.items()}
+
+
 class SeriesKey(Fact):
     """What is equal in all results of a series: everything but layout, value, repeat, time and source."""
 

@@ -9,7 +9,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
 from modak.choosing.wishes import carrier
 from modak.dsl import Request, Workload
-from modak.facts import parameter
+from modak.facts import parameter, parameters
 from modak.jobs.spec import Report
 from modak.results.metrics import WorkUnit, metric, work_unit
 from modak.target import Target
@@ -47,7 +47,7 @@ def common_columns(request: Request, target: Target, shape: Shape, nodes: int, s
 def report(request: Request, usual: Record) -> Report:
     """What the script writes about its run, with what is ``usual`` for its :func:`common_columns`."""
     workload = request.optimisation.workload
-    params = {**{name: parameter(value) for name, value in workload.params.items()}, **recorded(request), **lengths(workload)}
+    params = {**parameters(workload.params), **recorded(request), **lengths(workload)}
     known = {
         "application": request.workload_name,
         "dataset": workload.dataset,

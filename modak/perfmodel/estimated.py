@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from modak.facts import Layout, Result, parameter, same_name
+from modak.facts import Layout, Result, parameters, same_name
 from modak.perfmodel.configurations import by_configuration, numbers_of, run_of
 from modak.perfmodel.curves import Curve, Estimated, fit
 from modak.perfmodel.unseen import Guess, guesses
@@ -49,9 +49,7 @@ def estimated_curves(
 def _curve(application: str, params: Mapping[str, Any], example: Result, guess: Guess) -> Curve:
     value = float(np.exp(-guess.log_cost if metric_of(example.series).is_rate else guess.log_cost))
     words = {name: text for name, text in example.series.params.items() if not numbers_of({name: text})}
-    series = example.series.model_copy(
-        update={"application": application, "params": {**words, **{name: parameter(value) for name, value in params.items()}}}
-    )
+    series = example.series.model_copy(update={"application": application, "params": {**words, **parameters(params)}})
     layout = example.layout.model_copy(update={"batch_size": None})
     (curve,) = fit([Result(series=series, layout=layout, value=value)])
     estimated = Estimated(model=guess.model, half_width=guess.half_width)

@@ -172,7 +172,13 @@ def exact_parameters(those: Collection[SeriesKey], asked: Mapping[str, str]) -> 
     return frozenset(found)
 
 
-def is_other_text(there: Mapping[str, str], asked: Mapping[str, str], exact: AbstractSet[str]) -> bool:
+def of_exact_text(curves: Iterable[Curve], known: Iterable[Curve], asked: Mapping[str, str]) -> list[Curve]:
+    """The curves without those of 1.10, if 1.1 is asked for and ``known`` ones have just that."""
+    exact = exact_parameters([curve.series for curve in known], asked)
+    return [curve for curve in curves if not _is_other_text(curve.series.params, asked, exact)]
+
+
+def _is_other_text(there: Mapping[str, str], asked: Mapping[str, str], exact: AbstractSet[str]) -> bool:
     """Whether results have one of the ``exact`` parameters in another text than the one that is asked for."""
     return any(name in there and same_parameter(there[name]) != same_parameter(asked[name]) for name in exact)
 
@@ -220,7 +226,7 @@ def _differs(name: str, evidence: Any, asked: Any, exact: AbstractSet[str]) -> b
     Results without partition, image, hyper-threads or precision are taken to be of the usual ones.
     """
     if isinstance(asked, Mapping):
-        return is_other_text(evidence, asked, exact) or any(not same_value(evidence.get(key), value) for key, value in asked.items())
+        return _is_other_text(evidence, asked, exact) or any(not same_value(evidence.get(key), value) for key, value in asked.items())
     if name == "precision":
         evidence, asked = same_precision(evidence), same_precision(asked)
     if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):
@@ -237,7 +243,9 @@ def _other_params(
     """:meth:`Question.other_params`; ``measures``: those that are on without being switches, if others may be off."""
     of_question, of_results = dict(asked), dict(there)
     differing = [
-        name for name, text in asked if not same_value(of_results.get(name), text) or is_other_text(of_results, of_question, exact & {name})
+        name
+        for name, text in asked
+        if not same_value(of_results.get(name), text) or _is_other_text(of_results, of_question, exact & {name})
     ]
     on = of_results.keys() - of_question.keys() - measures if measures is not None else ()
     values = [*((name, of_question[name]) for name in differing), *((name, of_results[name]) for name in on)]

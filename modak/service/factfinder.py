@@ -11,7 +11,7 @@ from modak.cache import Cache
 from modak.choosing.measured import agreeing
 from modak.choosing.openswitch import left_open
 from modak.dsl import Request
-from modak.facts import Facts, Result, parameter, same_name
+from modak.facts import Facts, Result, parameters, same_name
 from modak.perfmodel.configurations import numbers_of
 from modak.perfmodel.unseen import told_elsewhere
 from modak.prepared import Prepared
@@ -50,7 +50,7 @@ class FactFinder:
         places = _untried(request, facts, everywhere=everywhere)
         if not places:
             return facts
-        params = tuple(sorted((name, parameter(value)) for name, value in request.optimisation.workload.params.items()))
+        params = tuple(sorted(parameters(request.optimisation.workload.params).items()))
         key = (facts.version, request.workload_name, places, left, params, request.optimisation.workload.batch_size)
         return self._estimated.get(key, lambda: _with_parameters(self._store, request, facts, places))
 
