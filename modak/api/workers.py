@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from threading import Event
+from typing import Final
+
 from uvicorn.supervisors import multiprocess
+
+STARTING_S: Final = 600
+"""For which a worker may start before a restart is given up, and those that there are stay."""
 
 
 class Worker(multiprocess.Process):
@@ -15,6 +21,10 @@ class Worker(multiprocess.Process):
         answers = super().ping(timeout)
         self._answered = self._answered or answers
         return answers or not self._answered
+
+    def wait_until_ready(self, timeout: float, should_exit: Event | None = None) -> bool:
+        """Whether the worker serves: by then, or as long as starting takes on a busy machine."""
+        return super().wait_until_ready(max(timeout, STARTING_S), should_exit)
 
     def start(self) -> None:
         """Start the worker, and leave its end of the pipe to it: the answer of a worker that ends would be waited for in vain."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from modak.detected import slurm
 from modak.detected.seen import GpuCount, SeenNode, SeenPartition, SeenQos
 
@@ -63,6 +65,22 @@ def test_every_field_of_a_partition_is_read() -> None:
         reserved=True,
         closed="its state is DRAIN",
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "restricted"),
+    [("AllowQos=one", False), ("AllowQos=one,two", True), ("AllowQos=one AllowGroups=g", True), ("AllowAccounts=ALL DenyQos=one", False)],
+)
+def test_a_partition_is_for_some_alone_where_others_are_kept_out(said: str, restricted: bool) -> None:
+    """Not where all jobs get its only quality of service, or a list says who is refused."""
+    (found,) = slurm.partitions(f"PartitionName=main {said} State=UP\n")
+    assert found.restricted is restricted
+
+
+def test_a_value_with_blanks_is_read_to_its_end() -> None:
+    """A part of it would be the name of somebody else."""
+    (found,) = slurm.partitions("PartitionName=main AllowGroups=domain users,b State=UP a Hidden=NO\n")
+    assert (found.conditions, found.closed) == (("AllowGroups=domain users,b",), "its state is UP a")
 
 
 def test_every_field_of_a_node_is_read() -> None:
