@@ -45,7 +45,8 @@ HELD_S: Final = 3600.0
 """Seconds for which a builder retries a database that is locked or out of reach, before it gives up what it built."""
 SILENT: Final = timedelta(seconds=120)
 """A builder on another machine that has not reported for so long counts as dead."""
-_FULL: Final = ("No space left on device", "Disk quota exceeded", "File too large", "disk is full")
+_FULL: Final = ("no space left on device", "disk quota exceeded", "file too large", "disk is full")
+"""What tools say then, without regard to case: programs in Go begin errors with a small letter."""
 
 
 class Stopped(Exception):
@@ -361,7 +362,8 @@ class BuildRun:
         """One line with the step and the reason; errors of a full disk are recognised."""
         text = str(error) or type(error).__name__
         full = isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT, EFBIG)
-        if full or any(word in text or word in self.log.text()[-4000:] for word in _FULL):
+        said = f"{text}\n{self.log.text()[-4000:]}".lower()
+        if full or any(word in said for word in _FULL):
             free = shutil.disk_usage(self.folder).free / 1e9
             where = f"{free:.1f} GB free in {self.folder}; the tool's own files: {self.builder.storage}"
             return f"step {self.step!r}: the disk is full, or a limit on file sizes is reached ({where})"

@@ -210,9 +210,10 @@ def test_a_build_that_is_cancelled_at_its_end_takes_no_earlier_images_place(buil
     assert earlier.is_dir()
 
 
-def test_a_full_disk_may_be_that_of_the_tools_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("said", ["No space left on device", "write /x: no space left on device"])  # libc, Go
+def test_a_full_disk_may_be_that_of_the_tools_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     """The message of a full disk names the setting for them, since the folder of images may have room."""
-    order = charliecloud_order(tmp_path, monkeypatch, "echo 'error: No space left on device'; exit 1\n")
+    order = charliecloud_order(tmp_path, monkeypatch, f"echo 'error: {said}'; exit 1\n")
     with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store:
         store.builds.ask(order.key, order.as_json(), ADA)
         claimed = store.builds.claim(BUILDER)
