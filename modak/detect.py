@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from modak.detected import Asked, Description, describe, gridengine, slurm
-from modak.detected.seen import NOT_THERE, CommandOutput, SeenPartition, plain
+from modak.detected.seen import NOT_THERE, CommandOutput, SeenNode, SeenPartition, plain
 from modak.detected.software import MODULES, RUNTIMES
 from modak.errors import RequestError
 from modak.facts import Accelerator, Processor
@@ -198,15 +198,29 @@ def _file(path: Path) -> CommandOutput:
 
 
 def _probes(answers: Mapping[str, CommandOutput], own: Mapping[str, str]) -> Mapping[str, Mapping[str, CommandOutput] | CommandOutput]:
-    """The answers of a node of each open partition, by partition; one answer, its trouble, where no job ran."""
+    """The answers of a node of each open partition, by partition; see :func:`_probe`."""
     srun, cluster = find("srun", own["PATH"]), slurm.cluster(answers)
     if srun is None or cluster is None:
         raise RequestError("asks Slurm for nodes, and no Slurm answers here; run modak on a node instead", field="--probe")
     members = ((one, [node for node in cluster.nodes if one.name in node.partitions]) for one in cluster.partitions if not one.closed)
-    return {one.name: _probe(srun, one, own, gpu=all(node.gpus for node in nodes)) for one, nodes in members if nodes}
+    return {one.name: _probe(srun, one, own, nodes) for one, nodes in members if nodes}
 
 
-def _probe(srun: Path, partition: SeenPartition, own: Mapping[str, str], *, gpu: bool) -> Mapping[str, CommandOutput] | CommandOutput:
+def _probe(
+    srun: Path, partition: SeenPartition, own: Mapping[str, str], nodes: Sequence[SeenNode]
+) -> Mapping[str, CommandOutput] | CommandOutput:
+    """The answers of one of the partition's nodes; its trouble, where no job ran. None is started for it: that takes minutes, and those of
+    a cloud cost money."""
+    if all(node.powered_down for node in nodes):
+        return _unanswered(partition, "all of its nodes are powered down; start one by a job of your own, and try again")
+    return _ask_node(srun, partition, own, gpu=all(node.gpus for node in nodes))
+
+
+def _unanswered(partition: SeenPartition, trouble: str) -> CommandOutput:
+    return CommandOutput(f"the probe of partition {plain(partition.name, 64)}", trouble=trouble)
+
+
+def _ask_node(srun: Path, partition: SeenPartition, own: Mapping[str, str], *, gpu: bool) -> Mapping[str, CommandOutput] | CommandOutput:
     """The answers of one node, from a job of one task that prints each command's name before its output.
 
     ``gpu``: the job asks for a GPU, since ``nvidia-smi`` shows only those of the job; if it gets none in time, the next one asks for none.
@@ -218,9 +232,9 @@ def _probe(srun: Path, partition: SeenPartition, own: Mapping[str, str], *, gpu:
     job = ("--job-name=modak-detect", *where, "--time=00:02:00", "--immediate=30", "sh", "-c", f"{script}; true")
     output = run((srun, *job), own, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
     if output.trouble and gpu:
-        return _probe(srun, partition, own, gpu=False)
+        return _ask_node(srun, partition, own, gpu=False)
     if output.trouble:
-        return CommandOutput(f"the probe of partition {plain(partition.name, 64)}", trouble=output.trouble)
+        return _unanswered(partition, output.trouble)
     parts = dict(part.partition("\n")[::2] for part in f"\n{output.stdout.decode(errors='replace')}".split(f"\n{MARK}")[1:])
     return {key: CommandOutput(" ".join(words), parts.get(key, "")) for key, words in MACHINE.items()}
 

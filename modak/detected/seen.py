@@ -59,6 +59,8 @@ class SeenNode:
     usable_memory_gb: float | None = None
     gpus: tuple[GpuCount, ...] = ()
     features: tuple[str, ...] = ()
+    powered_down: bool = False
+    """Whether a job would have to start it first: it is one of a cloud, or saves energy."""
 
     @property
     def counts_cpus_alone(self) -> bool:

@@ -327,6 +327,7 @@ def _node(fields: Mapping[str, str]) -> SeenNode:
         usable_memory_gb=exact_gigabytes(memory if memory > 1 else None),  # 1: the site says nothing
         gpus=gres(fields.get("Gres")),
         features=_features(fields.get("AvailableFeatures")),
+        powered_down="POWERED_DOWN" in fields.get("State", "").split("+"),
     )
 
 

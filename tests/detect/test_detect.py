@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import sys
@@ -224,3 +225,15 @@ def test_a_probe_names_the_only_quality_of_service(tmp_path: Path) -> None:
     program(tmp_path / "bin", "srun", f'echo "$*" >> {tmp_path}/asked; exit 1')
     found({"PATH": saying(tmp_path / "bin", lscpu="lscpu-epyc-vm.json")}, probe=True)
     assert ["--qos=long" in line for line in (tmp_path / "asked").read_text().splitlines() if "--partition=main" in line] == [True]
+
+
+def test_a_probe_starts_no_node_that_is_powered_down(tmp_path: Path) -> None:
+    """It would take minutes, and cost money in a cloud: the note says what to do."""
+    down = re.sub(r" State=\S+", " State=IDLE+CLOUD+POWERED_DOWN", (DATA / "scontrol-node.txt").read_text())
+    for kind, text in {"node": down, **{kind: (DATA / f"scontrol-{kind}.txt").read_text() for kind in ("config", "partition")}}.items():
+        (tmp_path / kind).write_text(text)
+    program(tmp_path / "bin", "scontrol", f'exec /bin/cat {tmp_path}/"$2"')
+    program(tmp_path / "bin", "srun", f'echo "$*" >> {tmp_path}/asked; exit 1')
+    notes = found({"PATH": saying(tmp_path / "bin", lscpu="lscpu-epyc-vm.json")}, probe=True).notes
+    assert "--partition" not in (tmp_path / "asked").read_text()
+    assert "the probe of partition main: all of its nodes are powered down; start one by a job of your own, and try again" in notes
