@@ -76,7 +76,18 @@ def test_a_definition_has_the_sections_of_which_there_is_something_to_say(recipe
         ("FROM a/b:1\n\nRUN a \\\n  b\nWORKDIR x\n", "dockerfile", ("line 5: WORKDIR that is no plain absolute path",)),
         ("FROM a/b:1\n# escape=`\n", "dockerfile", ("line 2: a parser directive",)),
         ("Bootstrap: docker\nFrom: a\n%environment\n# stage: of a comment\nexport A=b\n", "definition", ()),
-        ("Bootstrap: docker\nFrom: a\n%setup\n", "definition", ("line 3: the section %setup",)),
+        ("FROM a/b:$V\n", "dockerfile", ("line 1: options and names of FROM",)),
+        ("FROM a AS b\nFROM c\n", "dockerfile", ("line 1: options and names of FROM", "line 2: a second stage")),
+        (
+            "# from: b\nBootstrap: docker\nFrom: A\n%files from\n%setup\n%\n",
+            "definition",
+            (
+                "line 4: options of %files",
+                "line 5: the section %setup",
+                "line 6: the section %",
+                "line 1: capitals in the base image's name, which are lost",
+            ),
+        ),
         ("FROM a/b:1\nUSER me\n\nENV A=b \\\n  C=d\n", "dockerfile", ("line 2: USER", "line 4: ENV with anything but one NAME=value")),
     ],
 )
