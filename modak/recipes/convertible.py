@@ -22,7 +22,6 @@ _PLAIN: Final = re.compile(rf"{_NAME}=(?:(?:[^\s\"'\\`$]|\$(?!\())*|\"{_WITHIN}\
 _EXPORT: Final = re.compile(rf"(?:export\s+)?{_NAME}=(?:[^\s\"'\\;&|`()]*|\"{_WITHIN}\")")
 _IGNORED: Final = frozenset(("CMD", "ENTRYPOINT", "EXPOSE", "MAINTAINER"))
 """Instructions that jobs do not need: a job names its own command."""
-_LOST: Final = re.compile(r"%(setup|pre|startscript|arguments|test|app[a-z]+)\b", re.IGNORECASE)
 _KNOWN: Final = frozenset(("files", "post", "environment", "labels", "help", "runscript"))
 
 
@@ -94,7 +93,7 @@ def _in_definition(text: str) -> Iterator[tuple[int, str]]:
         words = line.strip()
         if words.startswith("%"):
             section = words[1:].split()[0].lower() if words[1:].split() else ""
-            if _LOST.match(words) or section not in _KNOWN:
+            if section not in _KNOWN:
                 yield number, f"the section %{section}"
             elif len(words.split()) > 1:
                 yield number, f"options of %{section}"

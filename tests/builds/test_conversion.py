@@ -11,6 +11,7 @@ import pytest
 from modak.builds.userrecipe import converted, recipe_text
 from modak.errors import RequestError
 from modak.recipes.convertible import refusals
+from modak.recipes.forms import Form
 
 DOCKERFILE = """\
 FROM ubuntu:24.04
@@ -50,6 +51,49 @@ def test_a_dockerfile_as_a_definition() -> None:
     assert "modak.framework mpi" in text
     post = text.split("%post\n")[1].split("%labels")[0]
     assert subprocess.run(["/bin/sh", "-e", "-c", post], capture_output=True, text=True).stdout == SAYS
+
+
+@pytest.mark.parametrize(
+    ("recipe", "text"),
+    [
+        ("FROM a/b:1\nRUN make \\", "Bootstrap: docker\nFrom: a/b:1\n\n%post\n    /bin/sh -c make\n"),
+        (
+            "FROM a/b:1\nCOPY x /y\nENV A=b\nLABEL modak.framework=mpi\nRUN true\nUSER root\n",
+            'Bootstrap: docker\nFrom: a/b:1\n\n%files\n    x /y\n\n%environment\n    export A="b"\n\n'
+            '%post\n    export A="b"\n    /bin/sh -c true\n\n'
+            "%labels\n    modak.framework mpi\n",
+        ),
+    ],
+)
+def test_a_definition_has_the_sections_of_which_there_is_something_to_say(recipe: str, text: str) -> None:
+    """Variables are set when the image runs, too."""
+    assert converted(recipe, "dockerfile", "Dockerfile") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "faults"),
+    [
+        ("FROM a/b:1\n\nRUN a \\\n  b\nWORKDIR x\n", "dockerfile", ("line 5: WORKDIR that is no plain absolute path",)),
+        ("FROM a/b:1\n# escape=`\n", "dockerfile", ("line 2: a parser directive",)),
+        ("Bootstrap: docker\nFrom: a\n%environment\n# stage: of a comment\nexport A=b\n", "definition", ()),
+        ("FROM a/b:$V\n", "dockerfile", ("line 1: options and names of FROM",)),
+        ("FROM a AS b\nFROM c\n", "dockerfile", ("line 1: options and names of FROM", "line 2: a second stage")),
+        (
+            "# from: b\nBootstrap: docker\nFrom: A\n%files from\n%setup\n%\n",
+            "definition",
+            (
+                "line 4: options of %files",
+                "line 5: the section %setup",
+                "line 6: the section %",
+                "line 1: capitals in the base image's name, which are lost",
+            ),
+        ),
+        ("FROM a/b:1\nUSER me\n\nENV A=b \\\n  C=d\n", "dockerfile", ("line 2: USER", "line 4: ENV with anything but one NAME=value")),
+    ],
+)
+def test_a_fault_of_a_recipe_has_the_number_of_its_line(text: str, form: Form, faults: tuple[str, ...]) -> None:
+    """Counted from 1, with blank, continued and other lines."""
+    assert refusals(text, form) == faults
 
 
 def test_a_definition_as_a_dockerfile() -> None:
