@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 
+from modak.blas import use_one_thread
 from modak.interrupts import INTERRUPTED, ignore_further
 
 
@@ -24,6 +25,7 @@ def main() -> int:
 
     if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
         signal.signal(signal.SIGTERM, terminate)
+    use_one_thread()
     try:
         from modak.cli import main as run
 

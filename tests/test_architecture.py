@@ -19,6 +19,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SHELL = {
     "__main__",
+    "blas",
     "interrupts",
     "settings",
     "files",

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from modak.settings import Settings
 
 LOG: Final = logging.getLogger("modak.serve")
-ONE_THREAD: Final = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Settings of numpy's libraries. Their threads wait for one another: on a busy machine two take several times as long as one."""
 
 db = common.group("Maintain the database.")
 
@@ -37,8 +35,6 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes.")] = 1,
 ) -> None:
     """Run the REST service."""
-    for name in ONE_THREAD:  # the libraries read them on import
-        os.environ.setdefault(name, "1")
     now = common.settings()
     import uvicorn
 

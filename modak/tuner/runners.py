@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from modak import plugins
+from modak.blas import is_own
 from modak.errors import RequestError, Unavailable
 from modak.processes import kill, leader
 from modak.schedulers.commands import Commands, State
@@ -146,10 +147,10 @@ def _ran(*words: str, limit_s: float) -> subprocess.CompletedProcess[str]:
 
 
 def _for_trials() -> dict[str, str]:
-    """The environment without what it says of the starts of the job in which the search runs, and of the jobs before that. The script of a
-    trial would take it for itself, and report no result: ``sbatch``, too, passes it on."""
+    """The environment without what MODAK has set for itself, and without what is said of the starts of the job in which the search runs,
+    and of the jobs before that: the script of a trial would take it for itself, and report no result. ``sbatch``, too, passes it on."""
     of_this_job = {name for one in plugins.all_of("schedulers") for name in (one.restarts, one.dependency)}
-    return {name: value for name, value in os.environ.items() if name not in of_this_job}
+    return {name: value for name, value in os.environ.items() if name not in of_this_job and not is_own(name)}
 
 
 def _runs(pid: int, script: str) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from modak import blas
 from modak.errors import Unavailable
 from modak.schedulers import gridengine, lsf, qsub, slurm
 from modak.tuner.runners import Here, Submitted
@@ -115,3 +116,13 @@ def test_a_trial_in_a_requeued_job_starts_for_the_first_time(tmp_path: Path, mon
     job = here.start(script, None)
     until(lambda: here.state(job) == "over")
     assert (tmp_path / "output").read_text() == "starts: 0\n"
+
+
+def test_a_trial_is_not_told_how_many_threads_modak_computes_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But what the user has set."""
+    monkeypatch.setenv("MKL_NUM_THREADS", "4")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+    blas.use_one_thread()
+    stub(tmp_path, monkeypatch, "sbatch", "#!/bin/sh\necho 7${OPENBLAS_NUM_THREADS-0}${MKL_NUM_THREADS}\n")
+    assert Submitted(slurm.COMMANDS).start(Path("job.sh"), None) == "704"
