@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
+import weakref
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
@@ -170,10 +171,16 @@ def from_stream(stream: BinaryIO) -> Source:
     if len(start) < _IN_MEMORY:
         return from_bytes(start, "-")
     with keeping():
-        kept = tempfile.NamedTemporaryFile(prefix="modak-", suffix=".in")  # noqa: SIM115 - closed, and so deleted, with the source
+        kept = tempfile.NamedTemporaryFile(prefix="modak-", suffix=".in")  # noqa: SIM115 - closed with the source, below
         kept.write(start)
         shutil.copyfileobj(stream, kept)
         kept.flush()
     kept.seek(0)
     digest = hashlib.file_digest(kept, "sha256").hexdigest()
-    return Source("-", digest, kept.tell(), lambda: Path(kept.name).open("rb"))
+
+    def again() -> BinaryIO:
+        return Path(kept.name).open("rb")
+
+    source = Source("-", digest, kept.tell(), again)
+    weakref.finalize(source, kept.close)  # which deletes it
+    return source

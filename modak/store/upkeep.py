@@ -66,7 +66,8 @@ def _there(url: str, otherwise: str) -> Iterator[Engine]:
 
 
 def _backup(engine: Engine, path: Path) -> None:
-    if path.exists():
+    with suppress(FileNotFoundError, NotADirectoryError):
+        path.stat()  # exists() does not tell a name that is too long, since Python 3.14
         raise Conflict("exists already", field=str(path))
     if not path.parent.is_dir():
         raise RequestError("cannot be written: there is no such folder", field=str(path))
