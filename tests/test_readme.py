@@ -56,7 +56,7 @@ def own_results(readme: str, database: str, folder: Path) -> str:
     printed("$ modak systems add my-cluster.toml", database, folder)
     loaded = printed(found["load"], database, folder)
     choices = printed(found["ask"], database, folder).partition("\n\n")[0]
-    return f"{found['table']}{found['load']}{loaded}{found['ask']}{choices}\n"
+    return f"{found['table']}{found['load']}{loaded}{found['ask']}{choices}\n…\n"
 
 
 def without_plan(text: str) -> str:

@@ -60,10 +60,23 @@ def why_not_json(error: json.JSONDecodeError) -> str:
     if not found and error.msg == "Extra data":
         return _NO_BRACES if before.startswith('"') else "more follows its end"
     if not found and error.msg == "Expecting ',' delimiter":
-        return "a { is missing before the name" if after.startswith(":") else "a comma is missing"
+        return _no_comma(before, after)
     if not found and error.msg.startswith("Invalid control character"):
         return _NO_QUOTE if error.doc[error.pos] in "\r\n" else "control characters are written with a backslash: \\t for a tab"
     return found or error.msg[0].lower() + error.msg[1:]
+
+
+def _no_comma(before: str, after: str) -> str:
+    """What is wrong where a value is followed by neither a comma nor the end that it needs."""
+    if after[0] == ":":
+        return "a { is missing before the name"
+    if after[0] in "}]":
+        return f"a {'}' if after[0] == ']' else ']'} is missing before the {after[0]}"
+    if before[-1] == '"' and after[0] != '"':
+        return 'a comma is missing, or a backslash before a " within a text'
+    if before[-1].isdigit() and (after[0].isalnum() or after[0] == "."):
+        return "no number is written so: texts stand in double quotes"
+    return "a comma is missing"
 
 
 _NO_DOCUMENT: Final = "a document begins with { or ["
