@@ -106,7 +106,7 @@ def _other_variant(scored: Scored, ranking: Ranking, describe: Describe, seen: i
     more = f"{_percent(margin - 1)} more {quantity} than" if margin >= 1 + LEAST else f"the same {quantity} as"
     behind = f"{margin:.0f} times the {quantity} of" if margin >= MANY else more
     reached = f"their intervals together reach {both:.0%}{': either may be better' if both > margin - 1 else ''}"
-    yield f"the best other variant, {describe(rival)}, is predicted at {behind} the choice ({reached})"
+    yield f"the best other variant, {describe(rival)}, is predicted to take {behind} the choice ({reached})"
 
 
 def _fewer(scored: Scored, ranking: Ranking, objective: Objective, describe: Describe) -> Iterator[str]:

@@ -204,20 +204,21 @@ def _threads(request: Request, spec: JobSpec, command: tuple[Word, ...], softwar
     catalogue's images are bound, as published."""
     has, found = spec.resources, carrier(request)
     published = found is not None and found.framework != "pytorch" and not has.gpus_per_node and bool(software.image or software.recipe)
-    why = "" if published else _loose(request, command)
+    why = "" if published else _loose(request, command, has.ranks)
     if not why:
         return has, ()
     bound = has.threads_per_rank > 1 and not has.unbound and spec.launcher != "torchrun"
     return changed(has, loose_threads=True), (f"threads: not bound to cores, because {why}",) if bound else ()
 
 
-def _loose(request: Request, command: tuple[Word, ...]) -> str:
+def _loose(request: Request, command: tuple[Word, ...], ranks: int) -> str:
     """Why OpenMP is not to bind threads: those of the program may not be its own. Wherever it is loaded, with any library, it binds the
-    process itself to one core, and all other threads and processes that this starts inherit that. Empty: they are OpenMP's."""
+    process itself to one core, and all other threads and processes that this starts inherit that. Empty: they are OpenMP's, as those of
+    programs with several ranks are taken to be, or the request says how to bind them."""
     python = is_interpreted(command) or request.application.app_type == "python" or request.optimisation.app_type in _IN_PYTHON
     if python:
         return "OpenMP would bind a process of Python, R or the like that loads it, and its workers, to one core"
-    if is_said_distributed(request):
+    if ranks > 1 or is_said_distributed(request) or "OMP_PROC_BIND" in _framework_environment(request):
         return ""
     if tells_threads(command):
         return "the command says how many threads or processes there are, and OpenMP would bind those that are not its own to one core"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from modak.text.grammar import IMAGE_ENDINGS
 from modak.text.words import Joined, Word, lead, literal, tail
 
 FLAGS: Final[Mapping[str, frozenset[str]]] = {
@@ -101,8 +102,8 @@ def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]
 
 def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     """The commands that a command starts, as far as they can be told from arguments: itself; those in the text of ``sh -c``; and, behind a
-    program that only runs another one, from each word on that may be that other, up to a path (which may be the image, behind one that
-    starts a container), a script, Python or ``sh -c``, which is the last.
+    program that only runs another one, from each word on that may be that other, up to a path (of the program: behind one that starts a
+    container the image comes first), a script, Python or ``sh -c``, which is the last.
 
     >>> [one[0] for one in started_by(("numactl", "-N", "0", "mpirun", "-np", "8", "./solver", "in"))]
     ['numactl', '0', 'mpirun', '8', './solver']
@@ -110,18 +111,23 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     ['conda', 'run', 'python']
     >>> [one[0] for one in started_by(("apptainer", "exec", "./own.sif", "mpirun", "-np", "8", "./solver"))][2:4]
     ['./own.sif', 'mpirun']
+    >>> [one[0] for one in started_by(("apptainer", "exec", "-B", "/data", "own.sif", "./solver", "--launcher", "mpirun"))][2:]
+    ['/data', 'own.sif', './solver']
     """
     found = [command, *(each for one in _commands_of_shell(command) for each in started_by(one))]
     name = program_name(command[0])
-    contained = name in _CONTAINERS
-    if name in _AROUND or contained or (name in OPENERS and command[1:2] == ("run",)):
+    path_is_program = name not in _CONTAINERS
+    if name in _AROUND or name in _CONTAINERS or (name in OPENERS and command[1:2] == ("run",)):
         for at, word in enumerate(command[1:], 1):
             if lead(word).startswith("-") or command[at - 1] in _BEFORE_NAME:
                 continue
             of_shell = _commands_of_shell(command[at:])
             found += (*of_shell, command[at:])
-            if of_shell or ("/" in literal((word,)) and not contained) or is_python(word) or is_script(word):
+            text = literal((word,))
+            if of_shell or ("/" in text and path_is_program) or is_python(word) or is_script(word):
                 break
+            of_option = lead(command[at - 1]).startswith("-")  # as -B /data: the image is still to come
+            path_is_program = path_is_program or text.endswith(IMAGE_ENDINGS) or ("/" in text and not of_option)
     return tuple(found)
 
 

@@ -44,7 +44,7 @@ def test_the_margin_to_another_variant_is_where_the_choice_changes(ratio: float)
     """A little more than the margin slower, and the other one is chosen; a little less, and it is not."""
     objective = Objective(minimise="time", max_nodes=64)
     table = scored(ratio)
-    margin = percent(told(table, objective)[-1], r"at ([0-9]+)% more time")
+    margin = percent(told(table, objective)[-1], r"take ([0-9]+)% more time")
     for factor, chosen in ((1 + margin - 0.01, 0), (1 + margin + 0.02, 1)):
         slower = replace(table, time=table.time * np.where(table.shape == 0, factor, 1.0))
         assert slower.shape[rank(slower, objective).order[0]] == chosen
@@ -78,7 +78,7 @@ def test_from_ten_times_on_no_percentages_are_given() -> None:
     objective = Objective(minimise="time", deadline=int(120 * table.time[0]), max_nodes=1)
     deadline, rival = told(table, objective)
     assert "only if it takes more than 120 times as long as predicted" in deadline
-    assert "is predicted at 100 times the time of the choice (" in rival
+    assert "is predicted to take 100 times the time of the choice (" in rival
 
 
 def test_one_node_less_would_do_if_it_were_faster() -> None:
@@ -140,7 +140,7 @@ def test_sizes_and_variants_that_are_as_good_are_not_said_to_differ_by_nothing()
     level = replace(table, time=np.where(table.nodes == 63, table.time[table.nodes == 64].min() * (1 + 1e-6), table.time))
     size, variant = told(level, Objective(minimise="time", max_nodes=64))
     assert "the best other size, would be better if it took any less time than predicted (" in size
-    assert "is predicted at the same time as the choice (" in variant
+    assert "is predicted to take the same time as the choice (" in variant
 
 
 def test_a_measured_size_that_may_be_as_fast_is_named() -> None:

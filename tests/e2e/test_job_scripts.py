@@ -139,6 +139,15 @@ def test_ranks_that_share_a_core_may_use_all_of_its_hyper_threads(slurm: Slurm, 
 
 
 @pytest.mark.parametrize("family", ["openmpi", "mpich"])
+def test_mpirun_starts_more_ranks_than_there_are_cores(slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path, family: str) -> None:
+    """The job's header says nothing of tasks, and Slurm tells ``mpirun`` of fewer than there are."""
+    job = with_mpi(family, "mpirun", str(mpi_programs[family]))
+    script = written(replace(job, resources=Resources(nodes=2, ranks_per_node=5, oversubscribed=True)), tmp_path)
+    done = slurm_for(slurm, family, tmp_path).submit(script, tmp_path, enough=lambda output: output.count("of 10 on node") == 10)
+    assert (done.state in ENDS[family], done.output.count("of 10 on node")) == (True, 10), done
+
+
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
 def test_an_mpi_program_runs_alone_in_a_job_of_a_session(slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path, family: str) -> None:
     """It would look for the process manager of the session, which sbatch passes on, and fail."""
     spec = replace(FOUR_RANKS, command=(str(mpi_programs[family]),), resources=Resources(), launcher="none")

@@ -514,6 +514,29 @@ def test_threads_of_ranks_that_mpi_connects_are_bound_whatever_their_number_is_t
     assert "OMP_PROC_BIND=close" in text
 
 
+@pytest.mark.parametrize(
+    ("options", "application"),
+    [
+        ({}, {"executable": "mpirun -np 4 ./solver"}),
+        ({}, {"executable": "./solver", "mpi_ranks": 4}),
+        ({"process_count_per_node": 4}, {"executable": "./solver"}),
+    ],
+)
+def test_threads_of_several_ranks_are_bound_though_the_request_does_not_name_mpi(
+    options: dict[str, Any], application: dict[str, Any]
+) -> None:
+    """The launcher gives each rank cores of its own, and what it connects is MPI."""
+    text = script(GPUS, {"request_gpus": 0, "node_count": 1, **options}, {}, app_type="other", **application)
+    assert "OMP_PROC_BIND=close" in text
+
+
+def test_an_affinity_binds_threads_to_cores_though_the_command_is_told_their_number() -> None:
+    """Without places they would be the hardware threads, and two threads would share each core."""
+    wanted = {"app_type": "hpc", "hpc": {"openmp": {"affinity": "block"}}}
+    text = script(GPUS, {"request_gpus": 0, "node_count": 1}, wanted, app_type="other", executable="./solver -t ${MODAK_THREADS}")
+    assert ("OMP_PLACES=cores" in text, "OMP_PROC_BIND=close" in text) == (True, True)
+
+
 def test_threads_of_a_program_that_the_request_calls_python_are_not_bound() -> None:
     """Its command need not show it."""
     assert "OMP_PROC_BIND" not in script(GPUS, {"request_gpus": 0}, {}, app_type="python", executable="./fit", threads=4)

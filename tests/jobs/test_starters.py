@@ -174,6 +174,8 @@ def test_a_launcher_within_the_text_of_a_shell_is_one(command: str, launcher: st
         ("taskset -c 0-3 ./solver --launcher mpirun", None),
         ("nohup python train.py torchrun", None),
         ("./solver mpirun", None),
+        ("apptainer exec --nv own.sif ./solver --launcher mpirun", None),
+        ("ch-run ./own -- ./solver mpirun", None),
     ],
 )
 def test_a_launcher_behind_what_only_runs_another_program_is_one(command: str, launcher: str | None) -> None:
