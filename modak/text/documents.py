@@ -60,10 +60,22 @@ def why_not_json(error: json.JSONDecodeError) -> str:
     if not found and error.msg == "Extra data":
         return _NO_BRACES if before.startswith('"') else "more follows its end"
     if not found and error.msg == "Expecting ',' delimiter":
-        return "a { is missing before the name" if after.startswith(":") else "a comma is missing"
+        return _no_comma(error.doc[error.pos - 1], after[0])
     if not found and error.msg.startswith("Invalid control character"):
         return _NO_QUOTE if error.doc[error.pos] in "\r\n" else "control characters are written with a backslash: \\t for a tab"
     return found or error.msg[0].lower() + error.msg[1:]
+
+
+def _no_comma(before: str, after: str) -> str:
+    """Why no comma or closing bracket comes between these two characters."""
+    word = after.isalnum() or after in ":.%_"
+    if before.isdigit() and word:
+        return "this is no number of JSON; texts stand in double quotes"
+    if before == '"' and word and after != ":":
+        return 'a " is missing further left, or one within a text is not written \\"'
+    if after in "}]":
+        return f"{after} does not close the bracket that was opened last"
+    return "a { is missing before the name" if after == ":" else "a comma is missing"
 
 
 _NO_DOCUMENT: Final = "a document begins with { or ["
