@@ -8,7 +8,7 @@ from typing import Final
 from uvicorn.supervisors import multiprocess
 
 STARTING_S: Final = 600
-"""For which a worker may start before a restart is given up, and those that there are stay."""
+"""Seconds for which a worker may start, before a restart is given up and the old workers stay."""
 
 
 class Worker(multiprocess.Process):
