@@ -211,16 +211,20 @@ def _probe(
 ) -> Mapping[str, CommandOutput] | CommandOutput:
     """The answers of one of the partition's nodes; its trouble, where no job ran. None is started for it: that takes minutes, and those of
     a cloud cost money."""
-    if all(node.powered_down for node in nodes):
+    asleep = [node.name for node in nodes if node.powered_down]
+    if len(asleep) == len(nodes):
         return _unanswered(partition, "all of its nodes are powered down; start one by a job of your own, and try again")
-    return _ask_node(srun, partition, own, gpu=all(node.gpus for node in nodes))
+    where = (f"--partition={partition.name}", *([f"--exclude={','.join(asleep)}"] if asleep else []))
+    return _ask_node(srun, partition, own, where, gpu=all(node.gpus for node in nodes))
 
 
 def _unanswered(partition: SeenPartition, trouble: str) -> CommandOutput:
     return CommandOutput(f"the probe of partition {plain(partition.name, 64)}", trouble=trouble)
 
 
-def _ask_node(srun: Path, partition: SeenPartition, own: Mapping[str, str], *, gpu: bool) -> Mapping[str, CommandOutput] | CommandOutput:
+def _ask_node(
+    srun: Path, partition: SeenPartition, own: Mapping[str, str], where: Sequence[str], *, gpu: bool
+) -> Mapping[str, CommandOutput] | CommandOutput:
     """The answers of one node, from a job of one task that prints each command's name before its output.
 
     ``gpu``: the job asks for a GPU, since ``nvidia-smi`` shows only those of the job; if it gets none in time, the next one asks for none.
@@ -228,11 +232,11 @@ def _ask_node(srun: Path, partition: SeenPartition, own: Mapping[str, str], *, g
     asked = {key: words if not words[0].startswith("/") else ("cat", *words) for key, words in MACHINE.items()}
     script = "; ".join(f"echo {MARK}{key}; {shlex.join(words)}" for key, words in asked.items())
     quality, device = [f"--qos={partition.qos}"] if partition.qos else [], ["--gres=gpu:1"] if gpu else []
-    where = (f"--partition={partition.name}", *quality, *device, "--nodes=1", "--ntasks=1")
-    job = ("--job-name=modak-detect", *where, "--time=00:02:00", "--immediate=30", "sh", "-c", f"{script}; true")
+    size = ("--nodes=1", "--ntasks=1", "--time=00:02:00", "--immediate=30")
+    job = ("--job-name=modak-detect", *where, *quality, *device, *size, "sh", "-c", f"{script}; true")
     output = run((srun, *job), own, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
     if output.trouble and gpu:
-        return _ask_node(srun, partition, own, gpu=False)
+        return _ask_node(srun, partition, own, where, gpu=False)
     if output.trouble:
         return _unanswered(partition, output.trouble)
     parts = dict(part.partition("\n")[::2] for part in f"\n{output.stdout.decode(errors='replace')}".split(f"\n{MARK}")[1:])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from signal import SIGINT, SIGTERM, signal
 from threading import Event
 from typing import Final
 
 from uvicorn.supervisors import multiprocess
 
 STARTING_S: Final = 600
-"""For which a worker may start before a restart is given up, and those that there are stay."""
+"""Seconds for which a worker may start, before a restart is given up and the old workers stay."""
 
 
 class Worker(multiprocess.Process):
@@ -23,8 +24,15 @@ class Worker(multiprocess.Process):
         return answers or not self._answered
 
     def wait_until_ready(self, timeout: float, should_exit: Event | None = None) -> bool:
-        """Whether the worker serves: by then, or as long as starting takes on a busy machine."""
-        return super().wait_until_ready(max(timeout, STARTING_S), should_exit)
+        """Whether the worker serves: by then, or as long as starting takes on a busy machine. Ending the service does not wait for it:
+        the supervisor looks at signals only between restarts."""
+        ended = should_exit or Event()
+        before = {ending: signal(ending, lambda *_: ended.set()) for ending in (SIGINT, SIGTERM)}
+        try:
+            return super().wait_until_ready(max(timeout, STARTING_S), ended)
+        finally:
+            for ending, handler in before.items():
+                signal(ending, handler)
 
     def start(self) -> None:
         """Start the worker, and leave its end of the pipe to it: the answer of a worker that ends would be waited for in vain."""

@@ -303,12 +303,14 @@ def parameter(name: str) -> str:
 
 def _parameter(name: str, bare: str, *, no_value: bool) -> Hint | None:
     """Of a heading that may be anything. What looks like a time may be the value, where the table has none; ``params_lr``, of others'
-    tables, is a parameter ``lr``."""
+    tables, is a parameter ``lr``, and ``params_nodes`` the number of nodes."""
     called = _in_ascii(bare)
     plain = called.removeprefix("params_")
     words = called.split("_")
     if not _PARAMETER.fullmatch(plain) or plain.startswith("params"):
         return None
+    if plain in LAYOUT:
+        return Hint(f"the nearest known one is {plain!r}", plain)
     value = ""
     if no_value and _is_rate(words):
         value = f"if it is a rate, {renaming(name, 'value')} --set metric=throughput --set unit=…; "

@@ -29,6 +29,8 @@ def results_of(document: object, plan_id: str, job_script: str) -> tuple[Mapping
         raise RequestError("the report that a job script writes at its end", field="modak_result")
     if document.get("plan") != plan_id:
         raise RequestError("the report is of another plan", field="plan")
+    if type(document.get("exit_status")) is not int:
+        raise RequestError("allowed: a whole number", field="exit_status")
     results, failed = document.get("results"), document.get("unfinished") if has_failed(document) else None
     if failed:
         results = [failed]

@@ -67,16 +67,15 @@ def why_not_json(error: json.JSONDecodeError) -> str:
 
 
 def _no_comma(before: str, after: str) -> str:
-    """What is wrong where a value is followed by neither a comma nor the end that it needs."""
-    if after[0] == ":":
-        return "a { is missing before the name"
+    """What is wrong where a value, the end of what is ``before``, is followed by neither a comma nor the bracket that it needs."""
+    word = after[0].isalnum() or after[0] in ":.%_"
+    if before[-1].isdigit() and word:
+        return "no number of JSON is written so; texts stand in double quotes"
     if after[0] in "}]":
         return f"a {'}' if after[0] == ']' else ']'} is missing before the {after[0]}"
-    if before[-1] == '"' and after[0] != '"':
-        return 'a comma is missing, or a backslash before a " within a text'
-    if before[-1].isdigit() and (after[0].isalnum() or after[0] == "."):
-        return "no number is written so: texts stand in double quotes"
-    return "a comma is missing"
+    if before[-1] == '"' and word and after[0] != ":":
+        return 'a " is missing further left, or a backslash before one within a text'
+    return "a { is missing before the name" if after[0] == ":" else "a comma is missing"
 
 
 _NO_DOCUMENT: Final = "a document begins with { or ["

@@ -400,6 +400,15 @@ def test_a_failed_run_is_held_against_its_plan(shared: Site, document: dict[str,
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "unfinished")
 
 
+@pytest.mark.parametrize("status", ["0", "1", 1.0, True, None])
+def test_an_exit_status_that_is_no_number_is_refused(shared: Site, document: dict[str, Any], status: Any) -> None:
+    """Or a run fails for the check, which looks at its configuration alone, and succeeds for the load, which takes its results."""
+    plan, token, report = planned(shared, document)
+    sent = failed(report, 1) | {"exit_status": status, "results": [report["results"][0] | {"application": "another"}]}
+    answer = shared.call("POST", f"/plans/{plan}/result", token, json=sent)
+    assert (answer.status_code, [one["field"] for one in answer.json().get("errors", ())]) == (422, ["exit_status"])
+
+
 def test_a_run_that_may_go_on_stores_nothing_and_spends_nothing(shared: Site, document: dict[str, Any]) -> None:
     """Its report does not say what failed."""
     plan, token, report = planned(shared, document)

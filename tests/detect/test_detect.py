@@ -237,3 +237,15 @@ def test_a_probe_starts_no_node_that_is_powered_down(tmp_path: Path) -> None:
     notes = found({"PATH": saying(tmp_path / "bin", lscpu="lscpu-epyc-vm.json")}, probe=True).notes
     assert "--partition" not in (tmp_path / "asked").read_text()
     assert "the probe of partition main: all of its nodes are powered down; start one by a job of your own, and try again" in notes
+
+
+def test_a_busy_node_has_none_started_in_its_place(tmp_path: Path) -> None:
+    """Slurm would take one that is powered down, if no other were free."""
+    down = re.sub(r"(NodeName=node2 .*) State=\S+", r"\1 State=IDLE+CLOUD+POWERED_DOWN", (DATA / "scontrol-node.txt").read_text())
+    for kind, text in {"node": down, **{kind: (DATA / f"scontrol-{kind}.txt").read_text() for kind in ("config", "partition")}}.items():
+        (tmp_path / kind).write_text(text)
+    program(tmp_path / "bin", "scontrol", f'exec /bin/cat {tmp_path}/"$2"')
+    program(tmp_path / "bin", "srun", f'echo "$*" >> {tmp_path}/asked; exit 1')
+    found({"PATH": saying(tmp_path / "bin", lscpu="lscpu-epyc-vm.json")}, probe=True)
+    asked = [line for line in (tmp_path / "asked").read_text().splitlines() if "--partition=" in line]
+    assert {("--partition=main" in line, "--exclude=node2 " in line) for line in asked} == {(True, True), (False, False)}

@@ -190,6 +190,18 @@ def test_a_restart_waits_for_a_worker_that_starts() -> None:
         worker.join()
 
 
+def test_a_service_ends_while_a_worker_hangs_that_is_to_replace_another(sqlite_url: str) -> None:
+    """At once, and not when the restart is given up."""
+    with serving(sqlite_url, "--workers", "2") as served:
+        workers = until(lambda: found if len(found := served.workers()) == 2 else None)
+        served.process.send_signal(signal.SIGHUP)
+        (hanging,) = until(lambda: served.workers() - workers)
+        os.kill(hanging, signal.SIGSTOP)
+        time.sleep(2)  # the supervisor waits for its answer
+        served.process.terminate()
+        assert served.process.wait(PATIENCE_S) == 0
+
+
 def test_a_worker_fits_with_one_thread(workers: set[int]) -> None:
     """Where others need the cores, too, threads of numpy that wait for one another take many times as long."""
     for worker in workers:

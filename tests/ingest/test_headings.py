@@ -131,6 +131,11 @@ def test_a_parameter_that_says_so_itself_is_called_by_the_rest() -> None:
     assert "if it is a parameter of the run, call it 'params.batch'" in said("params_batch")
 
 
+def test_a_parameter_of_the_layout_is_its_column() -> None:
+    """As in every format: a parameter 'nodes' would hide from the models on how many nodes a run was."""
+    assert "; the nearest known one is 'nodes'" in said("params_nodes")
+
+
 def test_a_mean_beside_the_values_is_left_out() -> None:
     """Two columns cannot be the value."""
     hint = meant("avg (s)", COLUMNS, ("application", "value", "avg (s)"), loading=True)
