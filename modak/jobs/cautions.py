@@ -265,8 +265,7 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
     if ending == "jar":
         return (Notice(field="application.executable", message="a jar does not start by itself: begin with 'java -jar'"),)
-    runtimes = (*plugins.names("runtimes"), *plugins.aliases("runtimes"))
-    if name in _CONTAINERS or (spec.container is not None and name in runtimes):
+    if name in _CONTAINERS or (spec.container is not None and plugins.named("runtimes", name) is not None):
         why = f"{name} starts a container of its own, which the script does by itself"
         how = "name its image in application.container_runtime, and the program alone in the command"
         return (Notice(field="application.executable", message=f"{why}: {how}"),)

@@ -221,10 +221,11 @@ def _with_counts(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
 
 def _with_own_container(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     """No container of the script's around one that the command starts itself, unless the request names a runtime or an image."""
+    if request.target.container_runtime or request.application.container_runtime:
+        return request, ()
     _, command = split_env(request.application.command)
     name = program_name(command[0]) if command else ""
-    runtimes = {*plugins.names("runtimes"), *plugins.aliases("runtimes")}
-    if name not in runtimes or request.target.container_runtime or request.application.container_runtime:
+    if plugins.named("runtimes", name) is None:
         return request, ()
     read = f"{name} starts the container: read as target.container_runtime 'none'"
     how = "to have the script start it, and check it, name its image in application.container_runtime, and the program alone in the command"
