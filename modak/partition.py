@@ -192,10 +192,12 @@ def _open(request: Request, system: System) -> list[Partition]:
 def beyond(request: Request, partition: Partition, system: System, facts: Facts) -> str:
     """The limit of the partition that the request's nodes, threads, time or memory exceed, for a message; empty: it takes the job."""
     options, node = request.job_options, partition.node
-    nodes, seconds, memory = _nodes(request), options.wall_time_limit, options.memory_limit
+    nodes, seconds = _nodes(request), options.wall_time_limit
+    threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
+    cores = min(max(options.core_count or 0, threads), node.usable_cores)
+    memory = options.memory_limit or (options.minimum_memory_per_processor or 0) * cores
     if memory and (has := with_part(partition, partition.queues, system).node.job_memory_gb) and memory > round(has * 1e9):
         return f"has {has:g} GB of memory per node"
-    threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
     if (options.core_count or 0) > node.usable_cores or threads > node.hardware_threads:
         return f"has {counted(node.usable_cores, 'core')} per node for jobs"
     queues = partition.queues_for(nodes) if nodes else partition.queues

@@ -289,6 +289,10 @@ def test_of_several_kinds_of_nodes_the_job_gets_those_that_it_asks_for(known: Kn
         ({"memory_limit": "128GB"}, "fat"),
         ({"memory_limit": "65600 MB"}, None),  # all of it: 65.6 * 1e9 is less than its bytes
         ({"memory_limit": "128GB", "wall_time_limit": 1801}, None),
+        ({"minimum_memory_per_processor": "4GB", "process_count_per_node": 20}, "fat"),
+        ({"minimum_memory_per_processor": "4GB", "core_count": 20}, "fat"),
+        ({"minimum_memory_per_processor": "4GB", "process_count_per_node": 16}, None),
+        ({"minimum_memory_per_processor": "4GB"}, None),  # of so many cores as have it
         ({"wall_time_limit": 1801, "qos": "unlimited"}, None),
         ({"wall_time_limit": 1801, "reservation": "course"}, None),
         ({"wall_time_limit": 1801, "request_gpus": 1}, "gpu"),

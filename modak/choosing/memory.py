@@ -25,11 +25,23 @@ def usable_gb(target: Target) -> float | None:
 
 def most_ranks(request: Request, target: Target) -> int | None:
     """The most ranks of a node that fit its memory, if possible as many in each of its NUMA domains; ``None``: too little is known."""
-    fitting = _room_for(request, target)
+    fitting, cores = _room_for(request, target), cores_with_memory(request, target)
+    if cores is not None:
+        each = request.application.threads or request.job_options.core_count_per_process or 1
+        fitting = cores // each if fitting is None else min(fitting, cores // each)
     if target.node is None or fitting is None:
         return None
     domains = target.node.standard_numa_domains
     return fitting - fitting % domains if fitting >= domains else fitting
+
+
+def cores_with_memory(request: Request, target: Target) -> int | None:
+    """The cores of a node for which there is the memory that the request asks for with each; ``None``: it asks for none, or for that of a
+    node, which takes precedence, or too little is known."""
+    options, usable = request.job_options, usable_gb(target)
+    if usable is None or not options.minimum_memory_per_processor or options.memory_limit:
+        return None
+    return _bytes(usable) // options.minimum_memory_per_processor
 
 
 def _room_for(request: Request, target: Target) -> int | None:
@@ -38,6 +50,13 @@ def _room_for(request: Request, target: Target) -> int | None:
     if usable is None or not work.memory_per_rank_gb:
         return None
     return max(0, _bytes(usable) - _bytes(work.memory_aside_gb or 0.0)) // max(1, _bytes(work.memory_per_rank_gb))
+
+
+def demand(request: Request) -> str:
+    """What of a node's memory the request asks for with each rank and each core, for a sentence; it asks for one of them at least."""
+    rank, core = request.optimisation.workload.memory_per_rank_gb, request.job_options.minimum_memory_per_processor
+    asked = {"each": rank, "each core": core and not request.job_options.memory_limit and core / 1e9}
+    return " and ".join(f"{what} needs {gigabytes(amount)} of its memory" for what, amount in asked.items() if amount)
 
 
 def cores_of_rank(request: Request, target: Target, shape: Shape) -> int:
@@ -57,10 +76,8 @@ def cores_of_rank(request: Request, target: Target, shape: Shape) -> int:
         part = cores_with(request, node, shape.gpus_per_node) // ranks
     else:
         part = node.usable_cores // ranks if ranks == most_ranks(request, target) else 0
-    each, usable = options.minimum_memory_per_processor, usable_gb(target)
-    if each and usable is not None and not options.memory_limit:
-        part = min(part, _bytes(usable) // (each * ranks))
-    return max(cores, part)
+    with_memory = cores_with_memory(request, target)
+    return max(cores, part if with_memory is None else min(part, with_memory // ranks))
 
 
 def gigabytes(amount: float) -> str:
@@ -70,15 +87,6 @@ def gigabytes(amount: float) -> str:
 
 def _bytes(amount_gb: float) -> int:
     return round(amount_gb * 1e9)
-
-
-def _asked_per_core(request: Request, target: Target, shape: Shape) -> int:
-    """Bytes for all cores of a node's ranks by ``minimum_memory_per_processor``; 0 beside ``memory_limit``, which takes precedence."""
-    options, node = request.job_options, target.node
-    if node is None or not options.minimum_memory_per_processor or options.memory_limit:
-        return 0
-    cores = shape.ranks_per_node * cores_of_rank(request, target, shape)
-    return options.minimum_memory_per_processor * min(cores, node.usable_cores)
 
 
 def obstacle(request: Request, target: Target, shape: Shape) -> Fault | None:
@@ -91,10 +99,12 @@ def obstacle(request: Request, target: Target, shape: Shape) -> Fault | None:
         beside = f" and {gigabytes(aside)} besides" if aside else ""
         why = f"{gigabytes(need)} per node are needed ({ranks}{beside}), but nodes of {target.title} have {gigabytes(usable)} usable"
         return Fault("optimisation.workload", why + _what_fits(request, target))
-    if usable is not None and (asked := _asked_per_core(request, target, shape)) > _bytes(usable):
-        why = f"{gigabytes(asked / 1e9)} for the cores of a node are requested, but nodes of {target.title} have {gigabytes(usable)} usable"
-        fitting = _bytes(usable) // (request.job_options.minimum_memory_per_processor or 1)
-        why += f": enough for {counted(fitting, 'core')}" if fitting else ""
+    with_memory, node = cores_with_memory(request, target), target.node
+    cores = min(shape.ranks_per_node * cores_of_rank(request, target, shape), node.usable_cores) if node else 0
+    if with_memory is not None and cores > with_memory:
+        asked = gigabytes(cores * (request.job_options.minimum_memory_per_processor or 0) / 1e9)
+        why = f"{asked} for the cores of a node are requested, but nodes of {target.title} have {gigabytes(usable or 0.0)} usable"
+        why += f": enough for {counted(with_memory, 'core')}" if with_memory else ""
         return Fault("job_options.minimum_memory_per_processor", why)
     per_gpu, gpu = request.optimisation.workload.memory_per_gpu_gb, target.accelerator
     if shape.gpus_per_node and per_gpu and gpu and gpu.memory_gb and per_gpu > gpu.memory_gb:

@@ -61,15 +61,15 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
     counts, node, warnings, why = search.counts, search.target.node, list[Notice](), list[str]()
     shapes: list[Shape] = []
     gpus = _topology_gpus(search)
-    share = cores_with(search.request, node, gpus) if node else 1
+    with_memory = memory.cores_with_memory(search.request, search.target)
+    share = min(cores_with(search.request, node, gpus) if node else 1, sys.maxsize if with_memory is None else with_memory)
     base = replace(
         _software(search), gpus_per_node=gpus, origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
     )
     for most, numa in _rank_counts(search, gpus):
         ranks = counts.even_ranks(min(most, _on_enough_nodes(search), fitting := _with_memory(search, gpus)))
         if fitting < most:
-            each = memory.gigabytes(search.request.optimisation.workload.memory_per_rank_gb or 0.0)
-            why.append(f"ranks per node: at most {fitting}, because each needs {each} of its memory")
+            why.append(f"ranks per node: at most {fitting}, because {memory.demand(search.request)}")
         threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, share // ranks))
         smt = node is not None and node.needs_hyperthreads(ranks * threads)
         if node and ranks * threads > node.hardware_threads:

@@ -1058,10 +1058,38 @@ def test_ranks_and_memory_on_a_partition_that_is_not_recorded_are_as_requested(k
 
 def test_memory_for_each_core_that_a_node_does_not_have_is_refused(known: Known) -> None:
     """48 ranks on the 77 GB of a thin node; 38 of them would have it."""
-    asked = {"process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"}
+    asked = {"partition": "thin", "process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"}
     with pytest.raises(Infeasible, match=r"job_options.minimum_memory_per_processor: 96 GB for the cores of a node .* 77 GB usable"):
         candidates(known, application__app_type="mpi", job_options=asked)
     assert candidates(known, application__app_type="mpi", job_options={**asked, "process_count_per_node": 38}).shapes
+
+
+@pytest.mark.parametrize(
+    ("counts", "section", "chosen"),
+    [
+        ({}, {"mpi": {}}, (38, 1, 0)),
+        ({"mpi_ranks": 96}, {"mpi": {}}, (32, 1, 0)),
+        ({"allowed_ranks": [32, 48]}, {"mpi": {}}, (32, 1, 0)),
+        ({"threads": 12}, {"mpi": {}, "openmp": {}}, (2, 12, 0)),
+        ({}, {"mpi": {}, "openmp": {}}, (2, 19, 0)),
+        ({}, {"openmp": {}}, (1, 38, 0)),
+    ],
+)
+def test_open_counts_use_as_many_cores_as_have_the_memory(
+    known: Known, counts: dict[str, Any], section: dict[str, Any], chosen: tuple[int, ...]
+) -> None:
+    """Of the 48 of a thin node, the 38 that have 2 GB each of its 77 GB: in ranks, or in their threads."""
+    asked = {"app_type": "hpc", "hpc": section}
+    given: dict[str, Any] = {f"application__{name}": value for name, value in counts.items()}
+    memory = {"job_options__minimum_memory_per_processor": "2 GB"}
+    found = candidates(known, optimisation=asked, application__app_type="hpc", **memory, **given)
+    assert layouts(found) == {chosen}
+
+
+def test_ranks_left_out_for_the_memory_of_cores_are_explained(known: Known) -> None:
+    """With what each core needs."""
+    found = candidates(known, application__app_type="mpi", job_options__minimum_memory_per_processor="2 GB")
+    assert "ranks per node: at most 38, because each core needs 2 GB of its memory" in found.decisions
 
 
 def test_what_does_not_fit_the_usable_memory_is_no_candidate(known: Known) -> None:
@@ -1119,7 +1147,11 @@ def test_where_no_measured_layout_fits_the_memory_a_rule_of_thumb_does(gigabytes
         ({"node_count": 2}, {"memory_per_rank_gb": 4}, "77 GB usable: room for 19 ranks, so 96 ranks need 6 nodes"),
         ({"node_count": 12}, {"memory_per_rank_gb": 15}, "77 GB usable: room for 5 ranks, so 96 ranks need 20 nodes"),
         ({"process_count_per_node": 48}, {"memory_per_rank_gb": 90}, "77 GB usable"),
-        ({"process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"}, {}, "77 GB usable: enough for 38 cores"),
+        (
+            {"partition": "thin", "process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"},
+            {},
+            "77 GB usable: enough for 38 cores",
+        ),
     ],
 )
 def test_counts_that_do_not_fit_the_memory_are_told_with_what_would(
