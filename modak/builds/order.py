@@ -79,10 +79,17 @@ class Site:
         return Mirrors(found, self.wheels if "pip" in text else "", self.index, archives)
 
     def _base(self, image: str, runtime: Runtime) -> str:
-        """The file or directory of a base image. Raises :class:`modak.errors.RequestError` that says which name it has to have."""
+        """The file or directory of a base image. Raises :class:`modak.errors.RequestError` that says which name it has to have.
+
+        A directory with devices is refused: Charliecloud would copy what can be read from ``/dev/full``, which has no end, and Apptainer
+        could not make them without being root.
+        """
         endings = (".sif", "") if runtime == "apptainer" else (".tar.gz", ".tar", "")
         for ending in endings:
             if (place := Path(self.bases, base_file(image, ending))).exists():
+                if any(each.is_char_device() and not each.is_symlink() for each in place.glob("dev/*")):
+                    fault = f"{place}/dev has device files, which no build can copy: empty it by 'find {place}/dev -mindepth 1 -delete'"
+                    raise RequestError(fault, field="MODAK_BASE_IMAGES_DIR")
                 return str(place)
         wanted = f"{base_file(image, endings[0])} or the directory {base_file(image, '')}"
         raise RequestError(f"{self.bases} has no {wanted}: put {image} there", field="MODAK_BASE_IMAGES_DIR")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +117,19 @@ def test_a_base_image_that_the_site_lacks_is_named(tmp_path: Path) -> None:
     """With the file that it has to be."""
     with pytest.raises(RequestError, match=r"MODAK_BASE_IMAGES_DIR: .* has no ubuntu-24\.04\.sif or the directory ubuntu-24\.04"):
         of_recipe(made(), "apptainer", Site(bases=str(tmp_path)))
+
+
+@pytest.mark.parametrize("runtime", ["apptainer", "charliecloud"])
+def test_a_base_directory_with_devices_is_refused(tmp_path: Path, runtime: str) -> None:
+    """As bootstrapping makes one; ``/dev/full``, copied as a file, fills the disk. Links to devices are copied as links."""
+    if os.geteuid():
+        pytest.skip("making a device takes root")
+    (tmp_path / "ubuntu-24.04/dev").mkdir(parents=True)
+    (tmp_path / "ubuntu-24.04/dev/stdin").symlink_to("/dev/null")
+    of_recipe(made(), runtime, Site(bases=str(tmp_path)))
+    os.mknod(tmp_path / "ubuntu-24.04/dev/full", stat.S_IFCHR | 0o666, os.makedev(1, 7))
+    with pytest.raises(RequestError, match=r"ubuntu-24\.04/dev has device files, .* 'find \S+/ubuntu-24\.04/dev -mindepth 1 -delete'"):
+        of_recipe(made(), runtime, Site(bases=str(tmp_path)))
 
 
 def test_offline_without_anything_to_build_from_is_refused() -> None:
