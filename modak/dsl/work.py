@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from modak.dsl.document import MOST_SET, Amount, CellText, Count, Document, Prose
 from modak.errors import DataError
-from modak.results.metrics import metric, parse_amount
+from modak.results.metrics import WALL_TIME, metric, parse_amount
 from modak.text.grammar import MetricPattern, Name, SoundText
 
 Files = Annotated[int, Field(ge=1, le=10**12, strict=True)]
@@ -66,6 +66,13 @@ class PrintedMetric(Document):
     """Unit of the number: ``samples/s``."""
     pattern: MetricPattern
     """An extended regular expression; its group is the number, read from the last line that matches."""
+
+    @field_validator("name")
+    @classmethod
+    def _of_the_program(cls, name: str) -> str:
+        if name == WALL_TIME:
+            raise ValueError(f"allowed: any other, as the script itself measures {WALL_TIME}; call what the program prints run_time")
+        return name
 
     @field_validator("unit")
     @classmethod

@@ -14,7 +14,6 @@ from modak.perfmodel.questions import Question, closed, of_metric
 from modak.perfmodel.startup import (
     LENGTHS,
     SAMPLES,
-    WALL_TIME,
     WHOLE_RUNS,
     StartUp,
     is_whole,
@@ -23,7 +22,7 @@ from modak.perfmodel.startup import (
     samples_of,
     start_up_correction,
 )
-from modak.results.metrics import metric_of
+from modak.results.metrics import WALL_TIME, metric_of
 
 
 def curves_telling(curves: Sequence[Curve], name: str | None) -> list[Curve]:

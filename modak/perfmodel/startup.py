@@ -16,10 +16,8 @@ import numpy.typing as npt
 from modak.errors import DataError
 from modak.facts import Fact, SeriesKey
 from modak.grouping import grouped
-from modak.results.metrics import METRICS, Amount, metric_of, parse_amount, work_unit
+from modak.results.metrics import METRICS, WALL_TIME, Amount, metric_of, parse_amount, work_unit
 
-WALL_TIME: Final = "wall_time"
-"""The time of a whole run, measured from outside."""
 WHOLE_RUNS: Final = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
 """Metrics that say that they are the time of a whole run."""
 PARTS: Final[tuple[Literal["epoch", "step"], ...]] = ("epoch", "step")

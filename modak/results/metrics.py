@@ -27,6 +27,8 @@ Per = Literal["run", "epoch", "step", "sample"]
 Kind = Literal["time", "throughput", "other"]
 PARTS: Final = ("epoch", "step", "sample")
 """Parts of a run that have metrics of their own: ``epoch_time`` and so on."""
+WALL_TIME: Final = "wall_time"
+"""The time of a whole run, measured from outside."""
 LATENCY: Final = "latency"
 """What is in the name of every metric of single requests: ``latency``, ``p99_latency``."""
 
@@ -88,7 +90,7 @@ class Amount:
 METRICS: Final[Mapping[str, Metric]] = {
     metric.name: metric
     for metric in (
-        Metric("wall_time", "s", "lower", "run", "time"),
+        Metric(WALL_TIME, "s", "lower", "run", "time"),
         Metric("run_time", "s", "lower", "run", "time"),
         Metric("elapsed_time", "s", "lower", "run", "time"),
         Metric("time", "s", "lower", "run", "time"),

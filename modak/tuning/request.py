@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from modak import dsl
 from modak.dsl import Request
 from modak.errors import RequestError
-from modak.perfmodel.startup import WALL_TIME
 from modak.results import metrics
 from modak.text.amounts import plain
 from modak.tuning import cresta
@@ -59,7 +58,7 @@ def with_space(request: Request) -> Request:
 def aim_of(request: Request) -> Aim:
     """The metric that the request's program prints, else the time of its run."""
     printed = request.optimisation.workload.metric
-    kind = metrics.metric(printed.name, printed.unit) if printed else metrics.metric(WALL_TIME)
+    kind = metrics.metric(printed.name, printed.unit) if printed else metrics.metric(metrics.WALL_TIME)
     return Aim(kind.name, kind.unit, kind.better, printed.unit if printed else kind.unit)
 
 

@@ -779,6 +779,13 @@ def test_a_printed_number_in_a_unit_that_its_metric_does_not_have_is_named() -> 
     assert set(faulty(sent)) == {"optimisation.workload.metric.unit"}
 
 
+def test_a_printed_time_is_not_called_as_the_one_that_the_script_measures() -> None:
+    """Each run would have two results of one series, one with the start-up and one without."""
+    metric = {"name": "wall_time", "unit": "s", "pattern": "([0-9]+)"}
+    sent = {"job": {"application": {"executable": "./solve"}, "optimisation": {"workload": {"metric": metric}}}}
+    assert "run_time" in faulty(sent)["optimisation.workload.metric.name"]
+
+
 def test_threads_given_twice_are_named() -> None:
     """The job's count holds against the framework's, with a warning."""
     section = {"openmp": {"number_of_threads": 8}}
