@@ -114,6 +114,13 @@ def test_a_machine_unlike_the_nodes_lends_them_nothing() -> None:
     assert note.endswith("'--probe' asks one of them, in a job of Slurm's")
 
 
+def test_a_machine_with_as_many_cores_on_other_sockets_lends_nothing() -> None:
+    """It is another machine, whatever Slurm's count of CPUs."""
+    nodes = read(MIXED["scontrol-node"]).replace("CoresPerSocket=20", "CoresPerSocket=10").replace("Sockets=2", "Sockets=4")
+    with pytest.raises(DataError, match="partition batch is left out: its nodes are not like login1"):
+        seen({"scontrol-partition": MIXED["scontrol-partition"], **XEON}, scontrol_node=nodes)
+
+
 @pytest.mark.parametrize("files", [OPENPBS, {"qhost": "qhost-gridengine.txt"}])
 def test_nodes_of_a_scheduler_that_is_not_probed_are_described_from_a_job(files: Mapping[str, str]) -> None:
     """``--probe`` asks Slurm alone."""
@@ -348,6 +355,7 @@ def test_what_slurm_says_of_all_jobs_is_entered_or_said(plugins: str, directives
     found = limited("MinNodes=0", f"ClusterName = c\nJobSubmitPlugins = {plugins}\n")
     assert found.system.mandatory_directives == directives
     assert any("the site's own rules" in note for note in found.notes) == noted
+    assert any(note.startswith("mandatory_directives: --time by what") for note in found.notes) == bool(directives)
 
 
 def test_a_site_without_memory_in_slurm_is_said() -> None:

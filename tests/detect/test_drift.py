@@ -7,7 +7,7 @@ import pytest
 from modak.detect import SLURM
 from modak.detected.drift import Drift, drift
 from modak.facts import System
-from tests.detect.told import MIXED, SHIPPED, XEON, limited, partition, read, seen
+from tests.detect.told import MIXED, OPENPBS, SHIPPED, XEON, limited, partition, read, seen
 
 
 def test_the_same_machine_has_not_drifted() -> None:
@@ -103,6 +103,33 @@ def test_changed_features_are_drift_in_whatever_order_they_are() -> None:
     assert {one[1:] for one in drift(with_features("ssd"), with_features("v100", "ssd"))} == {("ssd", "v100, ssd")}
 
 
+def test_features_that_are_not_shown_are_not_gone() -> None:
+    """PBS and Grid Engine show none; those of the file are the site's word."""
+    now = seen({**MIXED, **XEON}).system
+    shown = now.model_copy(update={"partitions": tuple(one.model_copy(update={"features": ()}) for one in now.partitions)})
+    assert drift(now, shown) == ()
+
+
+def test_changed_numa_domains_are_drift() -> None:
+    """Ranks are bound by them."""
+    now = seen({**XEON, "numactl": "numactl.txt"}).system
+    stored = now.model_dump(mode="json", exclude_unset=True)
+    stored["partitions"][0]["node"]["numa_modes"] = [{"domains": 4, "standard": True}]
+    assert drift(System.model_validate(stored), now) == (Drift("partitions.local.node.numa_modes", 4, 2),)
+
+
+def test_limits_of_jobs_are_compared_with_the_queue_of_no_quality_of_service() -> None:
+    """Which the file may have under the same name, with limits of its own."""
+    text = read(OPENPBS["qstat"]).replace("resources_max.walltime", "resources_min.ngpus = 2\n    resources_max.walltime")
+    now = seen({**OPENPBS, **XEON}, "n001", qstat=text).system
+    stored = now.model_dump(mode="json", exclude_unset=True)
+    (gpuq,) = (one for one in stored["partitions"] if one["name"] == "gpuq")
+    gpuq["queues"].insert(0, {**gpuq["queues"][0], "qos": "large", "min_gpus": 4})
+    assert drift(System.model_validate(stored), now) == ()
+    gpuq["queues"][1]["min_gpus"] = 1
+    assert drift(System.model_validate(stored), now) == (Drift("partitions.gpuq.min_gpus", 1, 2),)
+
+
 def test_drift_names_field_stored_and_seen() -> None:
     """What changed, what came and what went; what a machine does not show is not compared."""
     old = seen({**MIXED, **XEON}).system
@@ -112,16 +139,16 @@ def test_drift_names_field_stored_and_seen() -> None:
     data["partitions"][0]["max_wall_time_s"] = None
     data["partitions"][0]["nodes"] = 9
     data["partitions"][1]["name"] = "gone"
-    data["runtimes"] = [{"name": "charliecloud", "version": "0.31"}, {"name": "apptainer", "allowed": False}]
-    differences = set(drift(System.model_validate(data), old))
-    assert differences == {
-        Drift("partitions.batch.node.usable_memory_gb", 100.0, 200.23607296),
+    data["runtimes"] = [{"name": "singularity"}, {"name": "charliecloud", "version": "0.31"}, {"name": "apptainer", "allowed": False}]
+    assert drift(System.model_validate(data), old) == (
         Drift("partitions.batch.max_wall_time_s", None, 86400),
         Drift("partitions.batch.nodes", 9, 4),
+        Drift("partitions.batch.node.usable_memory_gb", 100.0, 200.23607296),
         Drift("partitions.batch-kind2", None, "2 nodes"),
         Drift("partitions.gone", "stored", None),
         Drift("runtimes.charliecloud", "0.31", None),
-    }
+        Drift("runtimes.singularity", "installed", None),
+    )
 
 
 def test_a_queue_by_size_is_compared_with_its_own_limits() -> None:

@@ -12,15 +12,16 @@ from tests.detect.told import ACCELERATORS, DAY, PROCESSORS, XEON, answers, part
 def test_grid_engine_has_queues_and_hosts() -> None:
     """Slots of a queue are what its jobs may use of a host; a host that is down and a queue that is disabled are none."""
     said = (
-        "qname   main\npe_list  mpi \\\n        smp\nh_rt    48:00:00,[c1=1:0:0]\nprojects  chem ai\n"
+        "qname   main\npe_list  mpi \\\n        smp\nh_rt    48:30:05,[c1=1:0:0]\nprojects  chem ai\n"
         "qname   debug\npe_list  NONE\nh_rt    INFINITY\n"
     )
     cluster = gridengine.cluster(answers({"qhost": "qhost-gridengine.txt"}, qconf=said))
     assert cluster
     debug, main = cluster.partitions
-    assert (main.name, main.usable_cpus, main.max_wall_time_s, main.conditions) == ("main", 48, 172800, ("pe_list mpi smp",))
+    assert (main.name, main.usable_cpus, main.max_wall_time_s, main.conditions) == ("main", 48, 174605, ("pe_list mpi smp",))
     assert (debug.name, debug.usable_cpus, debug.max_wall_time_s, debug.conditions) == ("debug", 4, None, ())
-    assert (main.lists, debug.lists, main.restricted) == ((("allowed_accounts", ("chem", "ai")),), (), True)
+    assert (main.lists, main.restricted) == ((("allowed_accounts", ("chem", "ai")),), True)
+    assert (debug.lists, debug.restricted) == ((), False)
     assert [(node.name, node.partitions, node.cpus) for node in cluster.nodes] == [("c1", ("main", "debug"), 48), ("c2", ("main",), 48)]
     first = cluster.nodes[0]
     assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb) == (2, 48, 2, 134.7)
@@ -56,6 +57,7 @@ ENVIRONMENT = "pe_name {}\nslots {}\nuser_lists {}\nallocation_rule {}\ncontrol_
         ({"shm": (9, "chem", "$pe_slots", "FALSE"), "off": (0, "NONE", "$pe_slots", "FALSE")}, ()),
         ({"loose": (9, "NONE", "$fill_up", "FALSE"), "elsewhere": (9, "NONE", "$fill_up", "TRUE")}, ()),
         ({"shm": (9, "NONE", "$pe_slots", "FALSE")}, ("-pe shm",)),
+        ({"shm": (9, "NONE", "$pe_slots", "FALSE"), "elsewhere": (9, "NONE", "$fill_up", "TRUE")}, ("-pe shm",)),
         ({"shm": (9, "NONE", "$pe_slots", "FALSE"), "turns": (9, "NONE", "$round_robin", "TRUE")}, ()),
     ],
 )
@@ -107,6 +109,21 @@ def test_hosts_of_grid_engine_have_their_own_slots() -> None:
     host = "{} lx-amd64 96 2 48 96 0.01 125.5G 2.9G 4.0G 0.0\n   main BIP 0/0/{}\n"
     found = seen(XEON, host="c1", qhost="".join(host.format(*one) for one in (("c1", 16), ("c2", 16), ("c3", 48))))
     assert partition(found, "main").node.usable_cores == 16
+
+
+def test_hosts_without_slots_are_no_nodes() -> None:
+    """Neither one that is in no queue nor one that is down, whose line in the list of hosts says nothing."""
+    host, down = "{} lx-amd64 96 2 48 96 0.01 125.5G 2.9G 4.0G 0.0\n", "c3 - - - - - - - - - -\n   main BIP 0/0/16\n"
+    found = gridengine.cluster(answers({}, qhost=f"{host.format('c1')}   main BIP 0/0/48\n{host.format('c2')}{down}"))
+    assert found
+    assert [(node.name, node.partitions, node.cpus) for node in found.nodes] == [("c1", ("main",), 48), ("c2", (), None)]
+
+
+def test_hosts_of_grid_engine_with_other_memory_are_another_kind() -> None:
+    """It shows no features that would select one of them."""
+    host = "{} lx-amd64 96 2 48 96 0.01 {}G 2.9G 4.0G 0.0\n   main BIP 0/0/48\n"
+    hosts = "".join(host.format(*one) for one in (("c1", 125.5), ("c2", 125.5), ("c3", 503.5)))
+    assert partition(seen(XEON, host="c1", qhost=hosts), "main").nodes == 2
 
 
 @pytest.mark.parametrize(("memory", "gigabytes"), [("512.0M", 0.5), ("2.0G", 2.1), ("1.5T", 1649.2)])

@@ -72,6 +72,29 @@ def test_a_processor_without_vendor_microarchitecture_or_name_gets_no_entry(mode
     assert hardware.processor(SeenProcessor(model, vendor, architecture), PROCESSORS, "lscpu") is None
 
 
+@pytest.mark.parametrize(("architecture", "model", "vendor"), [("aarch64", "Neoverse-X9", "arm"), ("ppc64le", "POWER9, no altivec", "ibm")])
+def test_the_architecture_tells_the_vendor_where_no_identifier_does(architecture: str, model: str, vendor: str) -> None:
+    """Only processors of x86 say who made them; what is not shown is no figure of the entry."""
+    found = hardware.processor(SeenProcessor(model, "", architecture), PROCESSORS, "lscpu")
+    assert found
+    assert (found.vendor, found.sources[0].fields) == (vendor, ("model", "microarchitecture"))
+
+
+def test_another_model_of_a_name_that_is_taken_gets_a_number() -> None:
+    """The next free one."""
+    taken = dict.fromkeys(("acme", "acme-2"), PROCESSORS["xeon-gold-6148"])
+    found = hardware.processor(SeenProcessor("Acme", "GenuineIntel", "x86_64"), taken, "lscpu")
+    assert found
+    assert found.name == "acme-3"
+
+
+@pytest.mark.parametrize(("model", "entry"), [("NVIDIA Tesla", None), ("Acme", ("acme", ("model",)))])
+def test_an_accelerator_gets_an_entry_of_what_is_shown_if_it_has_a_name(model: str, entry: tuple[str, tuple[str, ...]] | None) -> None:
+    """That of its maker and family is none; memory and compute capability may not be shown."""
+    found = hardware.accelerator(SeenGpu(model), ACCELERATORS, "nvidia-smi")
+    assert (found and (found.name, found.sources[0].fields)) == entry
+
+
 @pytest.mark.parametrize("model", ["Tesla V100-SXM2-16GB", "NVIDIA GeForce GTX 1080 Ti", "Tesla T4", "Tesla P100-SXM2-16GB"])
 def test_accelerators_are_known_by_the_names_that_nvidia_smi_gives_them(model: str) -> None:
     """With and without the maker's and the family's name."""
@@ -109,6 +132,12 @@ def test_lscpu_is_read_flat_and_nested() -> None:
     assert (flat.topology, flat.numa_domains, flat.hypervisor) == ((1, 2, 1), 1, "KVM")
 
 
+@pytest.mark.parametrize("document", ["[]", '{"lscpu": 1}', '{"lscpu": [1, {"field": 1}, {"field": "Model name:", "data": 1}]}'])
+def test_what_lscpu_never_prints_is_no_processor(document: str) -> None:
+    """A program of that name may print anything."""
+    assert machine.lscpu(document) is None
+
+
 def test_a_processor_without_a_name_is_none() -> None:
     """As in some virtual machines: nothing says which it is."""
     assert machine.lscpu(read("lscpu-xeon.json").replace("Model name:", "Model:")) is None
@@ -117,6 +146,13 @@ def test_a_processor_without_a_name_is_none() -> None:
 def test_numa_domains_without_processors_do_not_count() -> None:
     """High-bandwidth or GPU memory appears as a domain of its own; no rank can be put there."""
     assert machine.numactl(read("numactl.txt")) == 2
+
+
+def test_lscpu_tells_numa_domains_where_numactl_is_not_installed() -> None:
+    """The source names the command that did."""
+    found = seen(XEON).system
+    assert found.default_partition.node.standard_numa_domains == 2
+    assert any("numa_modes" in " ".join(one.fields) and one.citation.startswith("lscpu -J") for one in found.sources)
 
 
 def test_shared_file_systems_are_those_of_the_mount_table() -> None:
@@ -155,6 +191,14 @@ def test_mpi_libraries_are_modules_then_what_path_has() -> None:
         ("mpich", "4.2.1", "mpich/4.2.1", "pmi2"),
         ("openmpi", "5.0.3", "openmpi/5.0.3", "pmix"),
     ]
+    assert any(note.startswith("mpi: pmi is offered by srun") for note in found.notes)
+
+
+def test_what_srun_offers_is_of_jobs_of_slurm() -> None:
+    """A machine of another scheduler may have its commands as well."""
+    found = seen({**XEON, "modules": "module-avail.txt", "srun-mpi": "srun-mpi.txt"})
+    assert [(one.family, one.pmi) for one in found.system.mpi] == [("mpich", None), ("openmpi", None)]
+    assert not any("pmi" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -14,29 +14,13 @@ from modak.facts import Partition
 from modak.knowledge import packaged_root, read_all
 
 DATA = Path(__file__).parent.parent / "data/detect"
-
-
 SHIPPED = read_all(packaged_root())
-
-
 PROCESSORS = {one.name: one for one in SHIPPED.processors}
-
-
 ACCELERATORS = {one.name: one for one in SHIPPED.accelerators}
-
-
 DAY = date(2026, 11, 20)
-
-
 MIXED = {"scontrol-partition": "scontrol-partition-mixed.txt", "scontrol-node": "scontrol-node-mixed.txt"}
-
-
 XEON = {"lscpu": "lscpu-xeon.json", "meminfo": "meminfo.txt"}
-
-
 TWO_V100 = {"nvidia-smi": "nvidia-smi.txt", "nvidia-smi-capability": "nvidia-smi-capability.txt"}
-
-
 OPENPBS = {"pbsnodes": "pbsnodes-openpbs.txt", "qstat": "qstat-openpbs.txt", "qstat-server": "qstat-server-openpbs.txt"}
 
 

@@ -132,8 +132,6 @@ def test_counts_of_the_layout_among_the_parameters_are_noted(store: Store, name:
 
 
 VERTICES = "if it counts something else, load the file again with '--replace' and '--map nodes=params.nodes'"
-
-
 SIZES = (100, 400, 1600, 6400)
 
 
