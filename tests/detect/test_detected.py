@@ -261,6 +261,14 @@ def test_nodes_with_gpus_of_two_types_are_a_partition_for_each() -> None:
         "--gres=gpu:a100-sxm4-80gb:{gpus_per_node}",
         "--gres=gpu:t4:{gpus_per_node}",
     ]
+    assert "partition gpu.v100-t4: its nodes have GPUs of several types; this entry is for t4" in found.notes
+
+
+def test_gpus_of_the_machine_that_the_scheduler_does_not_give_are_left_out() -> None:
+    """And said: a job that asks for them would wait for ever."""
+    found = seen({**MIXED, **XEON, **TWO_V100}, "c1")
+    assert partition(found, "batch").node.accelerators == 0
+    assert "partition batch: c1 has GPUs that the scheduler does not give to jobs; they are left out" in found.notes
 
 
 def test_every_field_of_a_node_has_its_source() -> None:

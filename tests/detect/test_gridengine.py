@@ -71,10 +71,11 @@ def test_environments_of_grid_engine_are_chosen_by_their_rules(told: dict[str, t
     assert any("pe_list" in note for note in found.notes) == (not chosen)
 
 
-def test_an_environment_that_one_queue_lacks_is_not_entered() -> None:
+@pytest.mark.parametrize("rule", ["$pe_slots", "$fill_up"])
+def test_an_environment_that_one_queue_lacks_is_not_entered(rule: str) -> None:
     """Jobs of that queue would be refused."""
     queues = "qname main\npe_list shm\nqname debug\npe_list smp\n"
-    shown = "".join(ENVIRONMENT.format(name, 9, "NONE", "$pe_slots", "FALSE") for name in ("shm", "smp"))
+    shown = "".join(ENVIRONMENT.format(name, 9, "NONE", rule, "TRUE") for name in ("shm", "smp"))
     found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
     assert found.system.mandatory_directives == ()
 
@@ -96,6 +97,14 @@ def test_a_queue_whose_environments_stay_on_one_host_has_jobs_of_one_node(rule: 
     shown = ENVIRONMENT.format("shm", 9, "NONE", "$pe_slots", "FALSE") + ENVIRONMENT.format("other", 9, "NONE", rule, "TRUE")
     found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
     assert (partition(found, "main").max_nodes, partition(found, "debug").max_nodes) == (most, None)
+
+
+def test_hosts_with_fewer_slots_than_cores_have_reserved_ones() -> None:
+    """As a site of Grid Engine means it: neither a limit of Slurm's nor memory that it does not know."""
+    host = "c1 lx-amd64 80 2 40 80 0.01 125.5G 2.9G 4.0G 0.0\n   main BIP 0/0/24\n"
+    found = seen(XEON, host="c1", qhost=host)
+    assert partition(found, "main").node.reserved_cores == 16
+    assert [note for note in found.notes if note.startswith("partition main")] == []
 
 
 def test_the_pbs_commands_of_grid_engine_are_not_in_trouble() -> None:

@@ -138,6 +138,13 @@ def test_what_lscpu_never_prints_is_no_processor(document: str) -> None:
     assert machine.lscpu(document) is None
 
 
+def test_a_processor_of_which_lscpu_does_not_know_the_sockets_has_unknown_cores() -> None:
+    """As it prints in some virtual machines."""
+    found = machine.lscpu(read("lscpu-xeon.json").replace("Socket(s):", "Sockets:"))
+    assert found
+    assert (found.sockets, found.cores) == (None, None)
+
+
 def test_a_processor_without_a_name_is_none() -> None:
     """As in some virtual machines: nothing says which it is."""
     assert machine.lscpu(read("lscpu-xeon.json").replace("Model name:", "Model:")) is None
@@ -178,10 +185,14 @@ def test_runtimes_are_programs_then_modules() -> None:
     ]
 
 
-def test_singularity_that_is_apptainer_is_listed_once() -> None:
-    """Apptainer installs a link of that name."""
-    given = answers({}, apptainer="apptainer version 1.4.5", singularity="apptainer version 1.4.5")
-    assert [name for name, *_ in software.runtimes(given)] == ["apptainer"]
+@pytest.mark.parametrize(
+    ("singularity", "listed"),
+    [("apptainer version 1.4.5", ["apptainer"]), ("singularity-ce version 4.1.0-jammy", ["apptainer", "singularity"])],
+)
+def test_singularity_that_is_apptainer_is_listed_once(singularity: str, listed: list[str]) -> None:
+    """Apptainer installs a link of that name, where there is no Singularity."""
+    given = answers({}, apptainer="apptainer version 1.4.5", singularity=singularity)
+    assert [name for name, *_ in software.runtimes(given)] == listed
 
 
 def test_mpi_libraries_are_modules_then_what_path_has() -> None:

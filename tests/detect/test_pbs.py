@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modak.detected import pbs
+from modak.detected import UNASKED, pbs
 from modak.facts import Queue
 from tests.detect.told import OPENPBS, XEON, answers, partition, read, seen
 
@@ -14,7 +14,7 @@ def test_openpbs_has_queues_and_nodes() -> None:
     assert (found.system.scheduler, found.system.cpu_unit) == ("pbspro", "core")
     assert (workq.default, workq.nodes, workq.max_nodes, workq.max_wall_time_s, workq.default_wall_time_s) == (True, 2, 2, 172800, 3600)
     assert (workq.node.cores, workq.node.usable_memory_gb) == (40, 201.212297216)
-    assert partition(found, "gpuq").nodes == 1
+    assert (partition(found, "gpuq").nodes, found.unnamed_gpus) == (1, {"gpuq": 2})
     assert {one.name for one in found.system.partitions} == {"workq", "gpuq"}
 
 
@@ -29,6 +29,29 @@ def test_a_queue_of_pbs_limits_the_cpus_and_gpus_of_its_jobs() -> None:
     shown = read("qstat-torque.txt")
     torque = [pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt"}, qstat=text)) for text in (shown, shown.replace(*LIMITED_IN_PBS))]
     assert torque[0] == torque[1]
+
+
+def test_the_notes_on_a_cluster_of_pbs_are_about_it_alone() -> None:
+    """Slurm's limits of nodes and memory mean something else, and what is entered as it is shown needs no note."""
+    found = seen({**OPENPBS, **XEON}, "n001", qstat=read(OPENPBS["qstat"]).replace(*LIMITED_IN_PBS))
+    enter = "jobs with GPUs are refused until 'accelerator' and 'accelerators = 2' are entered into its node, with a source"
+    assert found.notes == (
+        "partition gpuq: its nodes are taken to have the processors of n001, which has as many sockets, cores and threads",
+        f"partition gpuq: 2 GPUs a node left out, the model is unknown; {enter}",
+        "partition maint is left out: it is not enabled",
+        UNASKED,
+    )
+    assert {one.citation for one in found.system.sources} == {
+        f"{command} (2026-11-20){place}" for command, place in (("lscpu -J", ", on n001"), ("pbsnodes -a", ""), ("qstat -Qf", ""))
+    }
+
+
+def test_a_host_of_which_nothing_is_shown_changes_nothing() -> None:
+    """As one that is down: the others say that this is not Torque."""
+    hosts = f"{read(OPENPBS['pbsnodes'])}\nn009\n     Mom = n009.cluster\n     state = down\n"
+    cluster = pbs.cluster(answers({key: name for key, name in OPENPBS.items() if key != "pbsnodes"}, pbsnodes=hosts))
+    assert cluster
+    assert cluster.scheduler == "pbspro"
 
 
 def test_a_queue_of_pbs_for_jobs_of_at_least_one_cpu_takes_all() -> None:
@@ -81,6 +104,12 @@ def test_queues_that_take_routed_jobs_only_are_asked_for_by_the_queue_that_route
     ]
     assert "partition hidden is left out: it takes jobs of a routing queue only, and no open one is shown" in found.notes
     assert any(note.startswith("acl_group_enable=True (partition lab)") for note in found.notes)
+
+
+def test_a_default_queue_that_routes_no_jobs_is_the_default() -> None:
+    """Others may route."""
+    found = seen({"pbsnodes": "pbsnodes-openpbs.txt", **XEON}, "n001", qstat=ROUTED, qstat_server="Server: pbs\n    default_queue = lab\n")
+    assert [one.name for one in found.system.partitions if one.default] == ["lab"]
 
 
 def test_a_closed_queue_routes_no_jobs() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from modak.detected.drift import Drift, drift
 from modak.facts import Partition, Queue
-from tests.detect.told import MIXED, XEON, partition, read, seen
+from tests.detect.told import MIXED, TWO_V100, XEON, partition, read, seen
 
 QUALITIES = "normal|||\ndebug|00:10:00|node=1|\nlong|7-00:00:00||\nquickq|00:15:00|cpu=200,node=3|node=2\nbad name|00:01:00||\n"
 """What ``sacctmgr`` prints."""
@@ -95,6 +95,19 @@ def test_a_partition_takes_no_jobs_of_a_quality_of_service_that_needs_more_than_
     files = {"scontrol-node": MIXED["scontrol-node"], **XEON}
     found = partition(seen(files, scontrol_partition=shown, sacctmgr="huge|||mem=900T\nlean||cpu=8|\nlow|||\n"), "batch")
     assert getattr(found, field) == names
+
+
+def test_limits_that_a_node_with_gpus_reaches_anyway_are_not_entered() -> None:
+    """Of GPUs no more than it has, and of memory none, as Slurm does not know how much there is."""
+    nodes = read(MIXED["scontrol-node"]).replace("RealMemory=191000", "RealMemory=1")
+    partitions = read(MIXED["scontrol-partition"]).replace("MaxMemPerNode=163840", "MaxMemPerNode=UNLIMITED")
+    probes = {"gpu.v100": {**XEON, **TWO_V100}}
+    limits = "small|||||||gres/gpu=2\nlarge|||mem=1000M||||gres/gpu=8\n"
+    found = seen(XEON, scontrol_node=nodes, scontrol_partition=partitions, sacctmgr=limits, probes=probes)
+    assert partition(found, "gpu.v100").queues == (
+        Queue(name="gpu.v100", max_nodes=2),
+        Queue(name="gpu.v100", qos="small", max_nodes=2, max_gpus_per_node=2),
+    )
 
 
 def test_the_least_memory_of_a_job_is_no_node_more() -> None:
