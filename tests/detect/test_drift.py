@@ -139,8 +139,12 @@ def test_drift_names_field_stored_and_seen() -> None:
     data["partitions"][0]["max_wall_time_s"] = None
     data["partitions"][0]["nodes"] = 9
     data["partitions"][1]["name"] = "gone"
-    runtimes = {"singularity": {}, "charliecloud": {"version": "0.31"}, "apptainer": {"allowed": False}, "none": {}}
-    data["runtimes"] = [{"name": name, **said} for name, said in runtimes.items()]
+    data["runtimes"] = [
+        {"name": "singularity"},
+        {"name": "charliecloud", "version": "0.31"},
+        {"name": "apptainer", "allowed": False},
+        {"name": "none"},
+    ]
     assert drift(System.model_validate(data), old) == (
         Drift("partitions.batch.max_wall_time_s", None, 86400),
         Drift("partitions.batch.nodes", 9, 4),
