@@ -65,13 +65,12 @@ def microarchitecture(seen: SeenProcessor) -> str | None:
     flags = seen.flags | ({"sse3"} if "pni" in seen.flags else set())
     power = re.search(r"POWER([0-9]{1,2})", seen.model)
     generation = int(power[1]) if power else 0
-    vendors = {seen.vendor, "generic"} | ({"IBM"} if generation else set())
     able = [one for one in known.values() if one.family == root and one.features <= flags and one.generation <= generation]
-    fitting = [one for one in able if one.vendor in vendors]
+    fitting = [one for one in able if one.vendor in (seen.vendor, "generic", "IBM")]
     if seen.architecture != "x86_64":  # elsewhere a generic target is a level of the architecture that flags do not tell
         fitting = [one for one in fitting if one == root or one.vendor != "generic"]
     generic = max((one for one in fitting if one.vendor == "generic"), key=_depth, default=root)
-    return str(max((one for one in fitting if one.vendor != "generic" and one > generic), key=_depth, default=generic).name)
+    return str(max((one for one in fitting if one > generic), key=_depth, default=generic).name)
 
 
 def _depth(target: object) -> tuple[int, int]:

@@ -278,7 +278,7 @@ def _queues(called: str, kind: NodeKind, largest: int) -> Iterator[Mapping[str, 
     """The partition as a queue by size, and then for jobs that name a quality of service, each with its limits. As these are narrower, no
     other job gets one."""
     seen = kind.partition
-    usual = replace(within(SeenQos(called), seen), max_nodes=largest, max_cpus=None, max_wall_time_s=None)
+    usual = replace(within(SeenQos(called), seen), max_cpus=None, max_wall_time_s=None)
     yield {"name": called, **_job_limits(usual, kind.node, largest)}
     as_usual = _job_limits(replace(usual, max_wall_time_s=seen.max_wall_time_s), kind.node, largest)
     named = [(name, limits) for name, limits in _qualities(kind, largest) if _possible(limits) and limits != as_usual]

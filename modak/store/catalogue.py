@@ -86,12 +86,12 @@ def _sound(kind: type[Value], name: str, body: str) -> Value | None:
     return None
 
 
-def add(connection: Connection, values: Iterable[Fact], principal: str, *, replace: bool = False) -> int:
-    """Store values, except those that are there already. Returns how many were new or changed.
+def add(connection: Connection, values: Iterable[Fact], principal: str, *, replace: bool = False) -> bool:
+    """Store values, except those that are there already. Returns whether any was new or changed.
 
     Raises :class:`modak.errors.AlreadyThere` where another value has the name, unless ``replace``.
     """
-    changed = 0
+    changed = False
     for value in values:
         table, name, body = TABLES[type(value)], name_of(value), value.model_dump_json(exclude_unset=True)
         there = connection.execute(select(table.c.body).where(table.c.name == name)).scalar()
@@ -102,7 +102,7 @@ def add(connection: Connection, values: Iterable[Fact], principal: str, *, repla
             raise AlreadyThere(f"the {kind_of(value)} {name!r} exists with other content; {BY_REPLACING}", field=field)
         connection.execute(delete(table).where(table.c.name == name))
         connection.execute(insert(table).values(name=name, body=body, added_at=stored(now()), added_by=principal))
-        changed += 1
+        changed = True
     return changed
 
 

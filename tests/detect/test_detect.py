@@ -16,10 +16,8 @@ import pytest
 from modak import detect
 from modak.detected import Description
 from modak.errors import DataError, RequestError
-from modak.knowledge import packaged_root, read_all
 from tests.conftest import PATIENCE_S, until
-
-DATA = Path(__file__).parent.parent / "data/detect"
+from tests.detect.told import ACCELERATORS, DATA, PROCESSORS
 
 
 def program(folder: Path, name: str, script: str) -> Path:
@@ -40,10 +38,7 @@ def saying(folder: Path, **files: str) -> str:
 
 def found(environment: Mapping[str, str], **options: Any) -> Description:
     """The description of a machine with these programs."""
-    known = read_all(packaged_root())
-    processors = {one.name: one for one in known.processors}
-    accelerators = {one.name: one for one in known.accelerators}
-    return detect.detect(processors, accelerators, environment, **options)
+    return detect.detect(PROCESSORS, ACCELERATORS, environment, **options)
 
 
 def run(*words: str, timeout_s: float = PATIENCE_S, longest: int = 1 << 20) -> tuple[bytes, bytes, str]:

@@ -7,58 +7,18 @@ import re
 import time
 import tomllib
 from collections.abc import Mapping
-from datetime import date
 from pathlib import Path
 
 import pytest
 
-from modak.detect import ALWAYS, OF_EACH, QOS, SLURM, WITHOUT_SCONTROL
-from modak.detected import UNASKED, Asked, Description, describe, gridengine, hardware, machine, pbs, slurm, software, toml
+from modak.detect import ALWAYS, SLURM, WITHOUT_SCONTROL
+from modak.detected import UNASKED, Asked, describe, hardware, pbs, slurm, toml
 from modak.detected.drift import Drift, drift
-from modak.detected.seen import NOT_THERE, CommandOutput, SeenGpu, SeenProcessor, gigabytes
-from modak.detected.slurm import QOS_FORMAT
+from modak.detected.seen import NOT_THERE, CommandOutput, gigabytes
 from modak.errors import DataError
-from modak.facts import Partition, Processor, Queue, System
-from modak.knowledge import packaged_root, read_all, read_array, read_system
-
-DATA = Path(__file__).parent.parent / "data/detect"
-SHIPPED = read_all(packaged_root())
-PROCESSORS = {one.name: one for one in SHIPPED.processors}
-ACCELERATORS = {one.name: one for one in SHIPPED.accelerators}
-DAY = date(2026, 11, 20)
-MIXED = {"scontrol-partition": "scontrol-partition-mixed.txt", "scontrol-node": "scontrol-node-mixed.txt"}
-XEON = {"lscpu": "lscpu-xeon.json", "meminfo": "meminfo.txt"}
-TWO_V100 = {"nvidia-smi": "nvidia-smi.txt", "nvidia-smi-capability": "nvidia-smi-capability.txt"}
-OPENPBS = {"pbsnodes": "pbsnodes-openpbs.txt", "qstat": "qstat-openpbs.txt", "qstat-server": "qstat-server-openpbs.txt"}
-
-
-def read(name: str) -> str:
-    """A recorded output."""
-    return (DATA / name).read_text()
-
-
-def answers(files: Mapping[str, str], **texts: str) -> dict[str, CommandOutput]:
-    """Answers from files, from texts, and nothing from any other command."""
-    commands: dict[str, tuple[str, ...]] = {**SLURM, **QOS, **WITHOUT_SCONTROL, "qconf-sp": OF_EACH, **ALWAYS}
-    every = {key: CommandOutput(" ".join(words), trouble=NOT_THERE) for key, words in commands.items()}
-    said = {**{key: read(name) for key, name in files.items()}, **{key.replace("_", "-"): text for key, text in texts.items()}}
-    return {**every, **{key: CommandOutput(every[key].command, text) for key, text in said.items()}}
-
-
-def seen(
-    files: Mapping[str, str], host: str = "login1", probes: Mapping[str, Mapping[str, str]] | None = None, **texts: str
-) -> Description:
-    """The description that these outputs give; of ``sacctmgr``, the last columns of a row may be left out."""
-    if "sacctmgr" in texts:
-        columns = QOS_FORMAT.count(",")
-        texts["sacctmgr"] = "".join(f"{row}{'|' * (columns - row.count('|'))}\n" for row in texts["sacctmgr"].splitlines())
-    probed = {name: answers(given) for name, given in (probes or {}).items()}
-    return describe(answers(files, **texts), probed, Asked(host, DAY), PROCESSORS, ACCELERATORS)
-
-
-def partition(found: Description, name: str) -> Partition:
-    """One of its partitions."""
-    return next(one for one in found.system.partitions if one.name == name)
+from modak.facts import Processor, Queue, System
+from modak.knowledge import read_array, read_system
+from tests.detect.told import ACCELERATORS, DAY, MIXED, OPENPBS, PROCESSORS, TWO_V100, XEON, answers, limited, partition, read, seen
 
 
 def test_the_recorded_slurm_has_its_partitions_nodes_and_limits() -> None:
@@ -152,6 +112,13 @@ def test_a_machine_unlike_the_nodes_lends_them_nothing() -> None:
     assert "arm" not in {one.name for one in found.system.partitions}
     (note,) = (note for note in found.notes if "partition arm is left out: its nodes are not like login1" in note)
     assert note.endswith("'--probe' asks one of them, in a job of Slurm's")
+
+
+def test_a_machine_with_as_many_cores_on_other_sockets_lends_nothing() -> None:
+    """It is another machine, whatever Slurm's count of CPUs."""
+    nodes = read(MIXED["scontrol-node"]).replace("CoresPerSocket=20", "CoresPerSocket=10").replace("Sockets=2", "Sockets=4")
+    with pytest.raises(DataError, match="partition batch is left out: its nodes are not like login1"):
+        seen({"scontrol-partition": MIXED["scontrol-partition"], **XEON}, scontrol_node=nodes)
 
 
 @pytest.mark.parametrize("files", [OPENPBS, {"qhost": "qhost-gridengine.txt"}])
@@ -249,212 +216,11 @@ def test_features_that_all_nodes_have_are_entered() -> None:
     ]
 
 
-def limited(fields: str, config: str = "") -> Description:
-    """The mixed cluster, whose partition batch has more fields."""
-    shown = read(MIXED["scontrol-partition"]).replace("MinNodes=0", fields, 1)
-    return seen({"scontrol-node": MIXED["scontrol-node"], **XEON}, scontrol_partition=shown, scontrol_config=config)
-
-
-QUALITIES = "normal|||\ndebug|00:10:00|node=1|\nlong|7-00:00:00||\nquickq|00:15:00|cpu=200,node=3|node=2\nbad name|00:01:00||\n"
-"""What ``sacctmgr`` prints."""
-
-
-def with_qualities(fields: str, qualities: str = QUALITIES) -> Partition:
-    """The partition batch of the mixed cluster, with more fields, on a cluster with these qualities of service."""
-    shown = read(MIXED["scontrol-partition"]).replace("MinNodes=0", fields, 1)
-    files = {"scontrol-node": MIXED["scontrol-node"], **XEON}
-    return partition(seen(files, scontrol_partition=shown.replace("QoS=N/A", "", 1), sacctmgr=qualities), "batch")
-
-
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [
-        ("MinNodes=0", ["debug", "quickq"]),
-        ("AllowQos=normal,debug,long", ["debug"]),
-        ("DenyQos=debug", ["quickq"]),
-        ("MinNodes=2", ["quickq"]),
-        ("AllowQos=normal", []),
-    ],
-)
-def test_qualities_of_service_with_narrower_limits_are_queues(fields: str, named: list[str]) -> None:
-    """A job that names one is planned within them; others ask for the partition alone, which comes first."""
-    queues = with_qualities(fields).queues
-    assert [one.qos for one in queues] == ([None, *named] if named or "Min" in fields else [])
-    if "debug" in named:
-        assert queues[1] == Queue(name="batch", qos="debug", min_nodes=1, max_nodes=1, max_wall_time_s=600)
-
-
-def test_a_quality_of_service_that_limits_cpus_is_a_queue() -> None:
-    """Of whole nodes, of which each has 80."""
-    shown = "medium||cpu=200|\n"
-    found = seen({"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}, sacctmgr=shown)
-    assert partition(found, "batch").queues[1:] == (Queue(name="batch", qos="medium", min_nodes=1, max_nodes=2, max_wall_time_s=86400),)
-
-
-@pytest.mark.parametrize(
-    ("limits", "queue"),
-    [
-        ("|cpu=20|", {"max_nodes": 1, "max_cpus": 20}),
-        ("||cpu=20", {"max_nodes": 4, "min_cpus": 20}),
-        ("||cpu=100", {"min_nodes": 2, "max_nodes": 4, "min_cpus": 100}),
-        ("||gres/gpu=1", {"max_nodes": 4, "min_gpus": 1}),
-        ("|cpu=4000|", None),
-        ("|gres/gpu=1|", None),
-        ("||cpu=1,node=1", None),
-        ("|cpu=100|||cpu=20", {"max_nodes": 1, "max_cpus": 20}),
-        ("||||cpu=20", {"max_nodes": 1, "max_cpus": 20}),
-        ("|||||node=2,cpu=4000", {"max_nodes": 2}),
-        ("||||||cpu=20,mem=1000M", {"max_nodes": 4, "max_cpus_per_node": 20, "max_memory_per_node_gb": 1.048576}),
-        ("||||||cpu=80,mem=1T", None),
-        ("|mem=100G|", {"max_nodes": 4, "max_memory_gb": 107.3741824}),
-        ("|||mem=1000M|mem=500M|mem=2G", {"max_nodes": 4, "max_memory_gb": 0.524288}),
-        ("|mem=9T|", None),
-        ("||mem=1000M", {"max_nodes": 4, "min_memory_gb": 1.048576}),
-        ("||mem=250G", {"min_nodes": 2, "max_nodes": 4, "min_memory_gb": 268.435456}),
-    ],
-)
-def test_a_quality_of_service_limits_what_its_jobs_have(limits: str, queue: dict[str, float] | None) -> None:
-    """Of nodes with 80 CPUs, 192 GB and no GPUs; one that limits nothing there is no queue. One job has no more than all jobs of its
-    user, of its account and of all users may have."""
-    shown = f"special|{limits}\n"
-    found = seen({"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}, sacctmgr=shown)
-    named = partition(found, "batch").queues[1:]
-    assert named == ((Queue(name="batch", qos="special", max_wall_time_s=86400, **queue),) if queue else ())
-
-
-@pytest.mark.parametrize(
-    ("says", "field", "names"),
-    [
-        ("", "denied_qos", ("huge",)),
-        ("DenyQos=low", "denied_qos", ("low", "huge")),
-        ("AllowQos=Huge,lean", "allowed_qos", ("lean",)),
-        ("AllowQos=huge", "allowed_qos", ("huge",)),
-    ],
-)
-def test_a_partition_takes_no_jobs_of_a_quality_of_service_that_needs_more_than_it_has(
-    says: str, field: str, names: tuple[str, ...]
-) -> None:
-    """Slurm would hold them for ever."""
-    shown = read(MIXED["scontrol-partition"])
-    shown = shown.replace("PartitionName=batch ", f"PartitionName=batch {says} ")
-    files = {"scontrol-node": MIXED["scontrol-node"], **XEON}
-    found = partition(seen(files, scontrol_partition=shown, sacctmgr="huge|||mem=900T\nlean||cpu=8|\nlow|||\n"), "batch")
-    assert getattr(found, field) == names
-
-
-def test_the_least_memory_of_a_job_is_no_node_more() -> None:
-    """Of amounts in MiB, the quotient of their GB may be a little more than a whole number."""
-    nodes = re.sub("RealMemory=19[0-9]+", "RealMemory=1222", read(MIXED["scontrol-node"]))
-    files = {"scontrol-partition": MIXED["scontrol-partition"], **XEON}
-    found = partition(seen(files, scontrol_node=nodes, sacctmgr=f"roomy|||mem={3 * 1222}M\n"), "batch")
-    assert [queue.min_nodes for queue in found.queues] == [1, 3]
-
-
-@pytest.mark.parametrize(
-    ("enforced", "queues"), [("none", 0), ("associations,qos", 0), ("associations,limits,qos,safe", 2), ("all", 2), (None, 2)]
-)
-def test_limits_that_slurm_does_not_keep_jobs_to_are_not_entered(enforced: str | None, queues: int) -> None:
-    """Jobs beyond them run."""
-    config = f"AccountingStorageEnforce = {enforced}\n" if enforced else ""
-    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
-    found = seen(files, scontrol_config=config, sacctmgr="lean||mem=100G,license/ansys=2|\n")
-    assert len(partition(found, "batch").queues) == queues
-    assert any("license/ansys=2" in note for note in found.notes) == bool(queues)
-
-
-@pytest.mark.parametrize(
-    ("limits", "noted"),
-    [("|||gres/gpu=0", "MaxTRESPU gres/gpu=0"), ("|cpu=8,mem=0|", "MaxTRES mem=0"), ("|||||node=0", "GrpTRES node=0"), ("||cpu=0", None)],
-)
-def test_a_quality_of_service_whose_jobs_have_none_of_something_is_noted(limits: str, noted: str | None) -> None:
-    """A site says so that they take no GPUs, or that nobody gets it."""
-    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
-    notes = [note for note in seen(files, sacctmgr=f"special|{limits}\n").notes if note.startswith("QOS")]
-    assert [note.partition(" (")[0] for note in notes] == ([f"QOS special: {noted}"] if noted else [])
-
-
-def test_limits_of_a_quality_of_service_that_no_field_can_say_are_noted() -> None:
-    """With the partitions that take its jobs."""
-    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
-    notes = seen(files, sacctmgr="lean||cpu=8,license/ansys=2|gres/gpu=1,license/matlab=1\n").notes
-    where = "(partition batch, gpu.v100, arm) is not entered: requests, or mandatory_directives, have to comply with it"
-    told = [f"QOS lean: {limit} {where}" for limit in ("MaxTRES license/ansys=2", "MinTRES license/matlab=1")]
-    assert [note for note in notes if note.startswith("QOS")] == told
-
-
-def test_a_quality_of_service_that_lifts_limits_of_a_partition_is_noted() -> None:
-    """The narrower limits are entered, so that jobs with it are refused which Slurm would take."""
-    shown = read(MIXED["scontrol-partition"]).replace("TotalCPUs=160", "QoS=cards TotalCPUs=160")
-    cards = "cards||gres/gpu=1|||||\nbig||gres/gpu=2||||||DenyOnLimit,OverPartQOS\n"
-    notes = seen({"scontrol-node": MIXED["scontrol-node"], **XEON}, scontrol_partition=shown, sacctmgr=cards).notes
-    assert [note.partition(" is not entered")[0] for note in notes if note.startswith("QOS")] == [
-        "QOS big: OverPartQOS, so that its limits hold in place of those of QOS cards (partition gpu.v100)"
-    ]
-
-
-@pytest.mark.parametrize(("name", "noted"), [("normal", 1), ("Normal", 1), ("lean", 0)])
-def test_limits_of_the_usual_quality_of_service_are_noted_once(name: str, noted: int) -> None:
-    """Slurm gives it to jobs that name none, whose users may have another default."""
-    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
-    notes = seen(files, sacctmgr=f"{name}||cpu=8|\n").notes
-    assert sum("enter 'qos = \"normal\"' into the partitions" in note for note in notes) == noted
-
-
-def test_limits_of_many_qualities_of_service_are_one_note() -> None:
-    """A site may have hundreds of them."""
-    files = {"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}
-    notes = seen(files, sacctmgr="".join(f"q{number}||license/ansys=2|\n" for number in range(300))).notes
-    (told,) = (note for note in notes if note.startswith("QOS"))
-    assert told.startswith("QOS q0: MaxTRES license/ansys=2; QOS q1: MaxTRES license/ansys=2; ")
-    assert "QOS q7: MaxTRES license/ansys=2 and 292 more (partition batch, gpu.v100, arm) are not entered: " in told
-
-
-def test_a_partition_whose_own_quality_of_service_wants_gpus_takes_no_other_jobs() -> None:
-    """Slurm holds them for ever, or rejects them; on nodes with two GPUs, jobs may be limited to one."""
-    shown = read(MIXED["scontrol-partition"]).replace("TotalCPUs=160", "QoS=cards TotalCPUs=160")
-    files = {"scontrol-node": MIXED["scontrol-node"], **XEON}
-    found = seen(files, scontrol_partition=shown, sacctmgr="cards|||gres/gpu=1\none||gres/gpu=1|\n")
-    (usual, one) = partition(found, "gpu.v100").queues
-    assert ((usual.min_gpus, usual.max_gpus), (one.qos, one.min_gpus, one.max_gpus)) == ((1, None), ("one", 1, 1))
-    before = partition(found, "gpu.v100").model_copy(update={"queues": ()})
-    stored = found.system.model_copy(update={"partitions": tuple(before if x.name == before.name else x for x in found.system.partitions)})
-    assert drift(stored, found.system) == (Drift("partitions.gpu.v100.min_gpus", None, 1),)
-
-
-def test_the_first_sixteen_narrower_qualities_of_service_are_entered() -> None:
-    """Those that limit nothing in the partition, or have no name that a system file can hold, are not counted."""
-    shown = "".join(f"bad {number}|00:01:00||\nwide{number}||cpu=4000|\n" for number in range(16))
-    shown += "".join(f"fit{number}|00:0{number % 9 + 1}:00||\n" for number in range(18))
-    found = seen({"scontrol-node": MIXED["scontrol-node"], "scontrol-partition": MIXED["scontrol-partition"], **XEON}, sacctmgr=shown)
-    assert [one.qos for one in partition(found, "batch").queues[1:]] == [f"fit{number}" for number in range(16)]
-
-
 def test_a_partition_that_gives_parts_of_nodes_is_entered_so() -> None:
     """Slurm rejects a job that wants a node for itself there."""
     parts, whole = (limited(f"MaxCPUsPerNode={most}") for most in ("20", "UNLIMITED"))
     assert (partition(parts, "batch").shared_nodes, partition(whole, "batch").shared_nodes) == (True, False)
     assert "partitions.batch.shared_nodes" in [one.field for one in drift(whole.system, parts.system)]
-
-
-def test_a_partition_has_the_limits_of_its_own_quality_of_service() -> None:
-    """Slurm rejects jobs beyond them, or lets them wait for ever; 200 CPUs are two nodes. Other partitions have it not."""
-    found = with_qualities("QoS=quickq")
-    assert (found.max_wall_time_s, found.max_nodes) == (900, 2)
-    assert found.queues[0] == Queue(name="batch", min_nodes=2, max_nodes=2)
-    assert "quickq" not in [one.qos for one in found.queues]
-
-
-def test_the_most_cpus_of_all_jobs_of_a_partition_are_said_of_its_nodes_alone() -> None:
-    """Slurm counts threads here: 20 of them are ten cores."""
-    found = with_qualities("QoS=smallq", "smallq||cpu=20,mem=1000M|\n")
-    assert found.node.usable_cores == 10
-    assert found.queues == (Queue(name="batch", max_nodes=1, max_memory_gb=1.048576),)
-
-
-def test_a_partition_has_the_limits_of_the_only_quality_of_service_that_it_takes() -> None:
-    """Its jobs need not name that to get it."""
-    found = with_qualities("AllowQos=Debug")
-    assert (found.qos, found.max_wall_time_s, found.max_nodes, found.queues) == ("Debug", 600, 1, ())
 
 
 def test_a_partition_for_larger_jobs_has_their_sizes() -> None:
@@ -495,6 +261,14 @@ def test_nodes_with_gpus_of_two_types_are_a_partition_for_each() -> None:
         "--gres=gpu:a100-sxm4-80gb:{gpus_per_node}",
         "--gres=gpu:t4:{gpus_per_node}",
     ]
+    assert "partition gpu.v100-t4: its nodes have GPUs of several types; this entry is for t4" in found.notes
+
+
+def test_gpus_of_the_machine_that_the_scheduler_does_not_give_are_left_out() -> None:
+    """And said: a job that asks for them would wait for ever."""
+    found = seen({**MIXED, **XEON, **TWO_V100}, "c1")
+    assert partition(found, "batch").node.accelerators == 0
+    assert "partition batch: c1 has GPUs that the scheduler does not give to jobs; they are left out" in found.notes
 
 
 def test_every_field_of_a_node_has_its_source() -> None:
@@ -589,6 +363,7 @@ def test_what_slurm_says_of_all_jobs_is_entered_or_said(plugins: str, directives
     found = limited("MinNodes=0", f"ClusterName = c\nJobSubmitPlugins = {plugins}\n")
     assert found.system.mandatory_directives == directives
     assert any("the site's own rules" in note for note in found.notes) == noted
+    assert any(note.startswith("mandatory_directives: --time by what") for note in found.notes) == bool(directives)
 
 
 def test_a_site_without_memory_in_slurm_is_said() -> None:
@@ -655,370 +430,9 @@ def test_a_node_of_slurm_that_shows_no_features_has_none() -> None:
     assert node.features == ()
 
 
-def test_openpbs_has_queues_and_nodes() -> None:
-    """A node bound to a queue serves that alone; what is disabled or routes is no partition."""
-    found = seen({**OPENPBS, **XEON}, "n001")
-    workq = partition(found, "workq")
-    assert (found.system.scheduler, found.system.cpu_unit) == ("pbspro", "core")
-    assert (workq.default, workq.nodes, workq.max_nodes, workq.max_wall_time_s, workq.default_wall_time_s) == (True, 2, 2, 172800, 3600)
-    assert (workq.node.cores, workq.node.usable_memory_gb) == (40, 201.212297216)
-    assert partition(found, "gpuq").nodes == 1
-    assert {one.name for one in found.system.partitions} == {"workq", "gpuq"}
-
-
-LIMITED_IN_PBS = ("resources_max.walltime", "resources_max.ncpus = 8\n    resources_min.ngpus = 1\n    resources_max.walltime")
-
-
-def test_a_queue_of_pbs_limits_the_cpus_and_gpus_of_its_jobs() -> None:
-    """PBS Pro rejects jobs beyond them; Torque counts nodes and processors otherwise."""
-    found = seen({**OPENPBS, **XEON}, "n001", qstat=read(OPENPBS["qstat"]).replace(*LIMITED_IN_PBS))
-    workq, gpuq = (partition(found, name) for name in ("workq", "gpuq"))
-    assert (workq.node.usable_cores, workq.max_nodes, gpuq.queues[0].min_gpus) == (8, 1, 1)
-    shown = read("qstat-torque.txt")
-    torque = [pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt"}, qstat=text)) for text in (shown, shown.replace(*LIMITED_IN_PBS))]
-    assert torque[0] == torque[1]
-
-
-def test_a_queue_of_pbs_for_jobs_of_at_least_one_cpu_takes_all() -> None:
-    """Sites write such a limit; it is none."""
-    shown = read(OPENPBS["qstat"]).replace(LIMITED_IN_PBS[0], f"resources_min.ncpus = 1\n    {LIMITED_IN_PBS[0]}")
-    assert seen({**OPENPBS, **XEON}, "n001", qstat=shown).system == seen({**OPENPBS, **XEON}, "n001").system
-
-
-ROUTED = """Queue: prod
-    queue_type = Route
-    route_destinations = small,large@pbs
-    enabled = True
-    started = True
-Queue: large
-    queue_type = Execution
-    from_route_only = True
-    resources_min.nodect = 2
-    resources_max.walltime = 24:00:00
-    enabled = True
-    started = True
-Queue: small
-    queue_type = Execution
-    from_route_only = True
-    resources_max.nodect = 1
-    resources_max.walltime = 03:00:00
-    enabled = True
-    started = True
-Queue: lab
-    queue_type = Execution
-    acl_group_enable = True
-    enabled = True
-    started = True
-Queue: hidden
-    queue_type = Execution
-    from_route_only = True
-    enabled = True
-    started = True
-"""
-
-
-def test_queues_that_take_routed_jobs_only_are_asked_for_by_the_queue_that_routes() -> None:
-    """PBS would refuse a job that names one of them; the first destination of the server's default queue is the default one."""
-    server = "Server: pbs\n    default_queue = prod\n"
-    found = seen({"pbsnodes": "pbsnodes-openpbs.txt", **XEON}, "n001", qstat=ROUTED, qstat_server=server)
-    entries = [(one.name, one.queue, one.default, one.max_nodes, one.queues) for one in found.system.partitions]
-    assert entries == [
-        ("large", "prod", False, None, (Queue(name="prod", min_nodes=2, max_nodes=2),)),
-        ("small", "prod", True, 1, ()),
-        ("lab", None, False, None, ()),
-    ]
-    assert "partition hidden is left out: it takes jobs of a routing queue only, and no open one is shown" in found.notes
-    assert any(note.startswith("acl_group_enable=True (partition lab)") for note in found.notes)
-
-
-def test_a_closed_queue_routes_no_jobs() -> None:
-    """PBS refuses a job that names it; another queue may have the same destinations."""
-    closed = "Queue: old\n    queue_type = Route\n    route_destinations = large\n    enabled = False\n    started = True\n"
-    found = seen({"pbsnodes": "pbsnodes-openpbs.txt", **XEON}, "n001", qstat=closed + ROUTED)
-    assert partition(found, "large").queue == "prod"
-
-
-def test_torque_has_nodes_by_property() -> None:
-    """A queue that asks for a property has the nodes that carry it; physical memory is not what jobs may use."""
-    cluster = pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt", "qstat": "qstat-torque.txt"}))
-    assert cluster
-    assert cluster.scheduler == "torque"
-    first, second = cluster.nodes
-    assert (first.partitions, second.partitions, first.gpus) == (("batch", "gpu"), ("batch",), ((None, 1),))
-    assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb, first.usable_memory_gb) == (2, 20, 1, 134.2, None)
-
-
-def test_grid_engine_has_queues_and_hosts() -> None:
-    """Slots of a queue are what its jobs may use of a host; a host that is down and a queue that is disabled are none."""
-    said = (
-        "qname   main\npe_list  mpi \\\n        smp\nh_rt    48:00:00,[c1=1:0:0]\nprojects  chem ai\n"
-        "qname   debug\npe_list  NONE\nh_rt    INFINITY\n"
-    )
-    cluster = gridengine.cluster(answers({"qhost": "qhost-gridengine.txt"}, qconf=said))
-    assert cluster
-    debug, main = cluster.partitions
-    assert (main.name, main.usable_cpus, main.max_wall_time_s, main.conditions) == ("main", 48, 172800, ("pe_list mpi smp",))
-    assert (debug.name, debug.usable_cpus, debug.max_wall_time_s, debug.conditions) == ("debug", 4, None, ())
-    assert (main.lists, debug.lists, main.restricted) == ((("allowed_accounts", ("chem", "ai")),), (), True)
-    assert [(node.name, node.partitions, node.cpus) for node in cluster.nodes] == [("c1", ("main", "debug"), 48), ("c2", ("main",), 48)]
-    first = cluster.nodes[0]
-    assert (first.sockets, first.cores, first.threads_per_core, first.memory_gb) == (2, 48, 2, 134.7)
-
-
-def test_grid_engine_before_version_8_tells_no_sockets_and_cores() -> None:
-    """Its hosts have their slots and their memory all the same; a limit of time may be in seconds alone."""
-    said = "c1 lx24-amd64 16 0.02 62.9G 1.1G 4.0G 0.0\n   main BIP 0/0/16\n"
-    found = gridengine.cluster(answers({}, qhost=said, qconf="qname main\nh_rt 3600\n"))
-    assert found
-    (node,), (main,) = found.nodes, found.partitions
-    assert (node.name, node.cpus, node.sockets, node.cores, node.threads_per_core, node.memory_gb) == ("c1", 16, None, None, None, 67.5)
-    assert (main.usable_cpus, main.max_wall_time_s) == (16, 3600)
-
-
-@pytest.mark.parametrize(("shown", "lists"), [("qname main\nprojects NONE\n", True), ("", False)])
-def test_grid_engine_shows_lists_where_it_shows_its_queues(shown: str, lists: bool) -> None:
-    """Hosts alone do not say whose jobs a queue takes."""
-    found = gridengine.cluster(answers({}, qhost="c1 lx24-amd64 16 0.02 62.9G 1.1G 4.0G 0.0\n   main BIP 0/0/16\n", qconf=shown))
-    assert found
-    assert found.shows_lists is lists
-
-
-ENVIRONMENT = "pe_name {}\nslots {}\nuser_lists {}\nallocation_rule {}\ncontrol_slaves {}\n"
-
-
-@pytest.mark.parametrize(
-    ("told", "chosen"),
-    [
-        ({"shm": (9, "NONE", "$pe_slots", "FALSE"), "orte": (9, "NONE", "$fill_up", "TRUE")}, ("-pe shm", "-pe orte")),
-        ({"orte": (9, "NONE", "$fill_up", "TRUE"), "whole": (9, "NONE", "48", "TRUE")}, ("-pe whole",)),
-        ({"half": (9, "NONE", "24", "TRUE"), "turns": (9, "NONE", "$round_robin", "TRUE")}, ()),
-        ({"shm": (9, "chem", "$pe_slots", "FALSE"), "off": (0, "NONE", "$pe_slots", "FALSE")}, ()),
-        ({"loose": (9, "NONE", "$fill_up", "FALSE"), "elsewhere": (9, "NONE", "$fill_up", "TRUE")}, ()),
-        ({"shm": (9, "NONE", "$pe_slots", "FALSE")}, ("-pe shm",)),
-        ({"shm": (9, "NONE", "$pe_slots", "FALSE"), "turns": (9, "NONE", "$round_robin", "TRUE")}, ()),
-    ],
-)
-def test_environments_of_grid_engine_are_chosen_by_their_rules(told: dict[str, tuple[object, ...]], chosen: tuple[str, ...]) -> None:
-    """One for one node, one for several; not where they are not for everybody, or not in all queues with such environments."""
-    listed = " ".join(name for name in told if name != "elsewhere")
-    queues = f"qname main\npe_list {listed}\nqname debug\npe_list NONE\n"
-    shown = "\n".join(ENVIRONMENT.format(name, *values) for name, values in told.items())
-    found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
-    assert found.system.mandatory_directives == chosen
-    assert any("pe_list" in note for note in found.notes) == (not chosen)
-
-
-def test_an_environment_that_one_queue_lacks_is_not_entered() -> None:
-    """Jobs of that queue would be refused."""
-    queues = "qname main\npe_list shm\nqname debug\npe_list smp\n"
-    shown = "".join(ENVIRONMENT.format(name, 9, "NONE", "$pe_slots", "FALSE") for name in ("shm", "smp"))
-    found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
-    assert found.system.mandatory_directives == ()
-
-
-def test_a_queue_of_jobs_on_one_node_needs_no_environment_for_several() -> None:
-    """That of the other queue is entered all the same."""
-    queues = "qname main\npe_list shm orte\nqname debug\npe_list shm\n"
-    shown = ENVIRONMENT.format("shm", 9, "NONE", "$pe_slots", "FALSE") + ENVIRONMENT.format("orte", 9, "NONE", "$fill_up", "TRUE")
-    found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
-    assert found.system.mandatory_directives == ("-pe shm", "-pe orte")
-    assert (partition(found, "main").max_nodes, partition(found, "debug").max_nodes) == (None, 1)
-    assert not any("pe_list" in note for note in found.notes)
-
-
-@pytest.mark.parametrize(("rule", "most"), [("$pe_slots", 1), ("$fill_up", None), ("24", None)])
-def test_a_queue_whose_environments_stay_on_one_host_has_jobs_of_one_node(rule: str, most: int | None) -> None:
-    """Others would wait for ever."""
-    queues = "qname main\npe_list shm other\nqname debug\npe_list NONE\n"
-    shown = ENVIRONMENT.format("shm", 9, "NONE", "$pe_slots", "FALSE") + ENVIRONMENT.format("other", 9, "NONE", rule, "TRUE")
-    found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
-    assert (partition(found, "main").max_nodes, partition(found, "debug").max_nodes) == (most, None)
-
-
-def test_the_pbs_commands_of_grid_engine_are_not_in_trouble() -> None:
-    """Its qstat refuses the options of that of PBS."""
-    given = answers({"qhost": "qhost-gridengine.txt", **XEON}) | {"qstat": CommandOutput("qstat -Qf", trouble="exit status 1")}
-    assert not [note for note in describe(given, {}, Asked("c1", DAY), PROCESSORS, ACCELERATORS).notes if "exit status" in note]
-
-
-def test_hosts_of_grid_engine_have_their_own_slots() -> None:
-    """Most hosts of the queue give 16 slots, whatever one gives: a job of more would never start."""
-    host = "{} lx-amd64 96 2 48 96 0.01 125.5G 2.9G 4.0G 0.0\n   main BIP 0/0/{}\n"
-    found = seen(XEON, host="c1", qhost="".join(host.format(*one) for one in (("c1", 16), ("c2", 16), ("c3", 48))))
-    assert partition(found, "main").node.usable_cores == 16
-
-
-@pytest.mark.parametrize(("memory", "gigabytes"), [("512.0M", 0.5), ("2.0G", 2.1), ("1.5T", 1649.2)])
-def test_grid_engine_writes_memory_in_powers_of_1024(memory: str, gigabytes: float) -> None:
-    """Whatever the letter."""
-    host = f"c1 lx-amd64 96 2 48 96 0.01 {memory} 2.9G 4.0G 0.0\n   main BIP 0/0/48\n"
-    assert partition(seen(XEON, host="c1", qhost=host), "main").node.memory_gb == pytest.approx(gigabytes, abs=0.06)
-
-
 def test_the_pbs_commands_that_slurm_brings_are_not_pbs() -> None:
     """Recorded from slurm-wlm-torque."""
     assert pbs.cluster(answers({"pbsnodes": "pbsnodes-slurm-wrapper.txt"})) is None
-
-
-def test_a_machine_alone_is_a_system_of_one_node() -> None:
-    """Its scheduler is the shell; memory and NUMA domains are its own."""
-    found = seen({**XEON, "numactl": "numactl.txt", **TWO_V100}, "ws1.example.org")
-    one = found.system.default_partition
-    assert (found.system.name, found.system.scheduler, one.nodes, one.node.cores) == ("ws1", "shell", 1, 40)
-    assert (one.node.memory_gb, one.node.standard_numa_domains, one.node.threads_per_core) == (201.2, 2, 2)
-    assert (one.node.accelerator, one.node.accelerators) == ("v100-sxm2-16gb", 2)
-    assert (found.processors, found.accelerators) == ((), ())
-
-
-def test_gpus_of_intel_are_seen_by_xpu_smi() -> None:
-    """In the form that its manual shows; a model that is not known gets an entry of its maker."""
-    rows = "Device Name,Memory Physical Size\n" + '"Intel(R) Data Center GPU Max 1550","131072.00 MiB"\n' * 6
-    node = seen(XEON, xpu_smi=rows).system.default_partition.node
-    assert (node.accelerator, node.accelerators) == ("max-1550", 6)
-    (new,) = seen(XEON, xpu_smi=rows.replace("1550", "1450")).accelerators
-    assert (new.name, new.vendor, new.model, new.memory_gb) == ("max-1450", "intel", "Intel Data Center GPU Max 1450", 137.4)
-    assert hardware.of_type("intel_data_center_gpu_max_1550", ACCELERATORS)[0] == ACCELERATORS["max-1550"]
-
-
-def test_unknown_hardware_gets_an_entry_with_a_source() -> None:
-    """Only what was seen: no peak rates."""
-    gpu, capability = (read(f"{name}-h200.txt").replace("H200", "H2000") for name in ("nvidia-smi", "nvidia-smi-capability"))
-    found = seen({"lscpu": "lscpu-epyc-vm.json"}, nvidia_smi=gpu, nvidia_smi_capability=capability)
-    assert [one.model_dump(exclude={"sources"}, exclude_unset=True) for one in found.processors] == [
-        {"name": "epyc", "vendor": "amd", "model": "AMD EPYC", "microarchitecture": "x86_64_v4", "cores": 2, "threads_per_core": 1}
-    ]
-    assert [one.model_dump(exclude={"sources"}, exclude_unset=True) for one in found.accelerators] == [
-        {"name": "h2000", "vendor": "nvidia", "model": "NVIDIA H2000", "compute_capability": "9.0", "memory_gb": 150.7}
-    ]
-    assert "nvidia-smi --query-gpu (2026-11-20), on login1" in found.accelerators[0].sources[0].citation
-
-
-def test_a_virtual_machine_is_said_to_be_one() -> None:
-    """Its processor's name is the hypervisor's word."""
-    assert any("virtual machine (KVM)" in note for note in seen({"lscpu": "lscpu-epyc-vm.json"}).notes)
-
-
-@pytest.mark.parametrize(
-    ("model", "vendor", "name"),
-    [
-        ("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", "GenuineIntel", "xeon-gold-6148"),
-        ("Intel(R) Xeon(R) CPU E5-2630 v4 @ 2.20GHz", "GenuineIntel", "xeon-e5-2630-v4"),
-        ("AMD EPYC 7601 32-Core Processor", "AuthenticAMD", "epyc-7601"),
-        ("Intel(R) Xeon(R) Platinum 8480+", "GenuineIntel", "xeon-platinum-8480+"),
-    ],
-)
-def test_processors_are_known_by_the_names_that_the_kernel_gives_them(model: str, vendor: str, name: str) -> None:
-    """Trade marks, clock rates and core counts are no part of a name."""
-    found = hardware.processor(SeenProcessor(model, vendor, "x86_64"), PROCESSORS, "lscpu")
-    assert found
-    assert found.name == name
-
-
-@pytest.mark.parametrize(
-    ("model", "vendor", "architecture"),
-    [("Acme 1", "Acme", "x86_64"), ("Intel Acme 1", "GenuineIntel", "vax"), ("°", "GenuineIntel", "x86_64")],
-)
-def test_a_processor_without_vendor_microarchitecture_or_name_gets_no_entry(model: str, vendor: str, architecture: str) -> None:
-    """An entry needs all three."""
-    assert hardware.processor(SeenProcessor(model, vendor, architecture), PROCESSORS, "lscpu") is None
-
-
-@pytest.mark.parametrize("model", ["Tesla V100-SXM2-16GB", "NVIDIA GeForce GTX 1080 Ti", "Tesla T4", "Tesla P100-SXM2-16GB"])
-def test_accelerators_are_known_by_the_names_that_nvidia_smi_gives_them(model: str) -> None:
-    """With and without the maker's and the family's name."""
-    found = hardware.accelerator(SeenGpu(model), ACCELERATORS, "nvidia-smi")
-    assert found
-    assert found.name in ACCELERATORS
-
-
-@pytest.mark.parametrize(
-    ("architecture", "vendor", "model", "flags", "target"),
-    [
-        ("x86_64", "GenuineIntel", "x", "haswell", "haswell"),
-        ("x86_64", "AuthenticAMD", "x", "zen2", "zen2"),
-        ("aarch64", "ARM", "Neoverse-N1", "neoverse_n1", "neoverse_n1"),
-        ("ppc64le", "", "POWER9, altivec supported", "", "power9le"),
-        ("pdp11", "", "x", "", None),
-    ],
-)
-def test_the_microarchitecture_is_what_archspec_would_say(
-    architecture: str, vendor: str, model: str, flags: str, target: str | None
-) -> None:
-    """From the flags alone, wherever this runs."""
-    import archspec.cpu
-
-    features = frozenset(archspec.cpu.TARGETS[flags].features) if flags else frozenset()
-    assert hardware.microarchitecture(SeenProcessor(model, vendor, architecture, features)) == target
-
-
-def test_lscpu_is_read_flat_and_nested() -> None:
-    """As util-linux wrote it before and since 2.38."""
-    nested, flat = (machine.lscpu(read(f"lscpu-{name}.json")) for name in ("xeon", "epyc-vm"))
-    assert nested
-    assert flat
-    assert (nested.topology, nested.numa_domains, nested.vendor) == ((2, 40, 2), 2, "GenuineIntel")
-    assert (flat.topology, flat.numa_domains, flat.hypervisor) == ((1, 2, 1), 1, "KVM")
-
-
-def test_a_processor_without_a_name_is_none() -> None:
-    """As in some virtual machines: nothing says which it is."""
-    assert machine.lscpu(read("lscpu-xeon.json").replace("Model name:", "Model:")) is None
-
-
-def test_numa_domains_without_processors_do_not_count() -> None:
-    """High-bandwidth or GPU memory appears as a domain of its own; no rank can be put there."""
-    assert machine.numactl(read("numactl.txt")) == 2
-
-
-def test_shared_file_systems_are_those_of_the_mount_table() -> None:
-    """A path that no script can hold is left out and said, and so is a second one with the same name."""
-    found = seen({**XEON, "mounts": "mounts.txt"})
-    assert [(one.name, one.kind, one.path) for one in found.system.filesystems] == [
-        ("beegfs", "beegfs", "/beegfs"),
-        ("home", "nfs", "/home"),
-        ("lustre-scratch", "nfs", "/lustre-scratch"),
-    ]
-    allowed = "allowed: an absolute path of letters, digits and ._+@-; at most 512 characters"
-    assert rf"filesystems: /gpfs/odd\040name is left out: path: {allowed}" in found.notes
-    assert "filesystems: /lustre/scratch is left out: the name lustre-scratch is taken" in found.notes
-
-
-def test_runtimes_are_programs_then_modules() -> None:
-    """A module counts where no program of that name is on PATH; jobs without a container always run."""
-    found = seen({**XEON, "modules": "module-avail.txt"}, ch_run="\n0.31\n")
-    assert [(one.name, one.version, one.module) for one in found.system.runtimes] == [
-        ("charliecloud", "0.31", None),
-        ("apptainer", "1.3.0", "apptainer/1.3.0"),
-        ("none", None, None),
-    ]
-
-
-def test_singularity_that_is_apptainer_is_listed_once() -> None:
-    """Apptainer installs a link of that name."""
-    given = answers({}, apptainer="apptainer version 1.4.5", singularity="apptainer version 1.4.5")
-    assert [name for name, *_ in software.runtimes(given)] == ["apptainer"]
-
-
-def test_mpi_libraries_are_modules_then_what_path_has() -> None:
-    """The newest of each family by version, not by text; pmi is what srun offers for it."""
-    found = seen({**MIXED, **XEON, "modules": "module-avail.txt", "srun-mpi": "srun-mpi.txt"}, mpirun="mpirun (Open MPI) 4.1.4")
-    assert [(one.family, one.version, one.module, one.pmi) for one in found.system.mpi] == [
-        ("mpich", "4.2.1", "mpich/4.2.1", "pmi2"),
-        ("openmpi", "5.0.3", "openmpi/5.0.3", "pmix"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "family", "version"),
-    [
-        ("mpirun (Open MPI) 4.1.4\n", "openmpi", "4.1.4"),
-        ("HYDRA build details:\n    Version:                                 4.0.2\n", "mpich", "4.0.2"),
-        ("Intel(R) MPI Library for Linux* OS, Version 2021.9 Build 20230307", "intel-mpi", "2021.9"),
-    ],
-)
-def test_mpirun_says_whose_it_is(text: str, family: str, version: str) -> None:
-    """Each family in its own words."""
-    assert [(name, number) for name, number, *_ in software.mpi(answers({}, mpirun=text))] == [(family, version)]
 
 
 def test_a_machine_that_says_nothing_is_an_error_with_reasons() -> None:
@@ -1070,120 +484,6 @@ def test_huge_answers_are_read_in_proportion(filling: str) -> None:
     assert time.process_time() - start < 2
 
 
-def test_the_same_machine_has_not_drifted() -> None:
-    """A stored system against itself, seen again."""
-    found = seen({**MIXED, **XEON}).system
-    assert drift(found, found) == ()
-
-
-def test_memory_that_was_entered_without_its_hundredths_has_not_drifted() -> None:
-    """As earlier versions entered it; more than there is has."""
-    now = seen({**MIXED, **XEON}).system
-    node = now.partitions[0].node
-
-    def differing(stored: float) -> int:
-        told = now.partitions[0].model_copy(update={"node": node.model_copy(update={"usable_memory_gb": stored})})
-        return len(drift(now.model_copy(update={"partitions": (told, *now.partitions[1:])}), now))
-
-    assert (node.usable_memory_gb, differing(200.2), differing(200.3)) == (200.23607296, 0, 1)
-
-
-@pytest.mark.parametrize(("entered", "differs"), [(2, False), (4, True)])
-def test_gpus_that_were_entered_by_hand_are_compared_by_their_number(entered: int, differs: bool) -> None:
-    """The scheduler counts them and does not name their model; they were reported as not seen, each time."""
-    found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"})
-    node = partition(found, "gpu").node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": entered})
-    parts = tuple(one.model_copy(update={"node": node}) if one.name == "gpu" else one for one in found.system.partitions)
-    stored = found.system.model_copy(update={"partitions": parts})
-    told = drift(stored, found.system, found.unnamed_gpus)
-    assert told == (Drift("partitions.gpu.node.accelerators", entered, 2),) * differs
-
-
-def test_gpus_that_were_entered_by_hand_are_not_said_to_be_missing() -> None:
-    """The note stays for a partition into which nobody has entered them."""
-    found = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"})
-    node = partition(found, "gpu").node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
-    parts = tuple(one.model_copy(update={"node": node}) if one.name == "gpu" else one for one in found.system.partitions)
-    left_out = [note for note in found.notes if "the model is unknown" in note]
-    assert left_out
-    assert found.notes_beside(found.system) == list(found.notes)
-    beside = found.notes_beside(found.system.model_copy(update={"partitions": parts}))
-    assert beside == [note for note in found.notes if note not in left_out]
-
-
-def test_a_changed_size_of_jobs_is_drift() -> None:
-    """And a quality of service; where the scheduler says nothing of one, that of the file is the site's."""
-    first, then = (limited(fields) for fields in ("MinNodes=0", "MinNodes=2 AllowQos=long"))
-    stored, now = first.system, then.system
-    assert drift(stored, now) == tuple(
-        Drift(f"partitions.{name}.{field}", *values)
-        for name in ("batch", "batch-kind2")
-        for field, values in (("min_nodes", (1, 2)), ("qos", (None, "long")), ("allowed_qos", (None, "long")))
-    )
-    assert {one.field.rpartition(".")[2] for one in drift(now, stored, shown_lists=first.shown_lists)} == {"allowed_qos"}
-
-
-def test_a_list_that_sinfo_does_not_show_is_not_gone() -> None:
-    """Where users may not run scontrol, the accounts of a partition are the site's word."""
-    probes = {name: {"lscpu": "lscpu-epyc-vm.json"} for name in ("main", "gpu")}
-    found = seen({"sinfo": "sinfo.txt", "lscpu": "lscpu-epyc-vm.json"}, probes=probes)
-    parts = tuple(one.model_copy(update={"allowed_accounts": ("chem",)}) for one in found.system.partitions)
-    assert drift(found.system.model_copy(update={"partitions": parts}), found.system, shown_lists=found.shown_lists) == ()
-
-
-@pytest.mark.parametrize(("accounts", "gone"), [(257, False), (0, True)])
-def test_a_list_that_is_too_long_to_be_entered_is_not_gone(accounts: int, gone: bool) -> None:
-    """A shorter one that somebody has entered stays; where the partition has none, it is gone."""
-    names = ",".join(f"a{number}" for number in range(accounts))
-    found = limited(f"AllowAccounts={names}" if accounts else "MinNodes=0")
-    parts = tuple(one.model_copy(update={"allowed_accounts": ("chem",)}) if one.name == "batch" else one for one in found.system.partitions)
-    told = drift(found.system.model_copy(update={"partitions": parts}), found.system, shown_lists=found.shown_lists)
-    assert told == (Drift("partitions.batch.allowed_accounts", "chem", None),) * gone
-
-
-def test_a_changed_default_time_is_drift() -> None:
-    """Jobs without a prediction get it."""
-    shown = read(MIXED["scontrol-partition"])
-    before, after, none = (
-        seen({**MIXED, **XEON}, scontrol_partition=shown.replace("DefaultTime=01:00:00", f"DefaultTime={time}")).system
-        for time in ("00:10:00", "00:20:00", "NONE")
-    )
-    assert drift(before, after) == tuple(Drift(f"partitions.{name}.default_wall_time_s", 600, 1200) for name in ("batch", "batch-kind2"))
-    assert drift(after, none) == ()
-
-
-def test_changed_features_are_drift_in_whatever_order_they_are() -> None:
-    """They lead jobs that ask for them to a partition."""
-    now = seen({name: f"{name}.txt" for name in SLURM} | {"lscpu": "lscpu-epyc-vm.json"}).system
-
-    def with_features(*features: str) -> System:
-        return now.model_copy(update={"partitions": tuple(one.model_copy(update={"features": features}) for one in now.partitions)})
-
-    assert drift(with_features("ssd", "v100"), with_features("v100", "ssd")) == ()
-    assert {one[1:] for one in drift(with_features("ssd"), with_features("v100", "ssd"))} == {("ssd", "v100, ssd")}
-
-
-def test_drift_names_field_stored_and_seen() -> None:
-    """What changed, what came and what went; what a machine does not show is not compared."""
-    old = seen({**MIXED, **XEON}).system
-    data = old.model_dump(mode="json", exclude_unset=True)
-    data["title"], data["site"] = "Another title", "Another site"
-    data["partitions"][0]["node"]["usable_memory_gb"] = 100
-    data["partitions"][0]["max_wall_time_s"] = None
-    data["partitions"][0]["nodes"] = 9
-    data["partitions"][1]["name"] = "gone"
-    data["runtimes"] = [{"name": "charliecloud", "version": "0.31"}, {"name": "apptainer", "allowed": False}]
-    differences = set(drift(System.model_validate(data), old))
-    assert differences == {
-        Drift("partitions.batch.node.usable_memory_gb", 100.0, 200.23607296),
-        Drift("partitions.batch.max_wall_time_s", None, 86400),
-        Drift("partitions.batch.nodes", 9, 4),
-        Drift("partitions.batch-kind2", None, "2 nodes"),
-        Drift("partitions.gone", "stored", None),
-        Drift("runtimes.charliecloud", "0.31", None),
-    }
-
-
 @pytest.mark.parametrize(
     ("enforced", "required"), [("none", False), ("associations", True), ("limits,qos,safe", True), ("nojobs,nosteps", False)]
 )
@@ -1197,28 +497,3 @@ def test_slurm_says_whether_jobs_need_a_project(enforced: str, required: bool) -
     assert any(note.startswith("account_required: jobs need a project") for note in found.notes) == required
     stored = found.system.model_copy(update={"account_required": False})
     assert list(drift(stored, found.system)) == [Drift("account_required", False, True)] * required
-
-
-def test_a_queue_by_size_is_compared_with_its_own_limits() -> None:
-    """SuperMUC-NG's partitions are queues of one set of nodes."""
-    stored = next(one for one in SHIPPED.systems if one.name == "supermuc-ng")
-    seen_now = System.model_validate(
-        {
-            "name": "supermuc-ng",
-            "title": "x",
-            "site": "x",
-            "scheduler": "slurm",
-            "cpu_unit": "thread",
-            "partitions": [
-                {
-                    "name": "large",
-                    "nodes": 3168,
-                    "max_wall_time_s": 43200,
-                    "node": {"processor": "xeon-platinum-8174", "sockets": 2, "cores": 48},
-                },
-            ],
-            "sources": [{"fields": ["partitions"], "citation": "x"}],
-        }
-    )
-    assert Drift("partitions.large.max_wall_time_s", 86400, 43200) in drift(stored, seen_now)
-    assert not [one for one in drift(stored, seen_now) if one.field.endswith(("large.nodes", "node.cores"))]

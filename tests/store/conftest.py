@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from modak import knowledge
 from modak.store import Store, open_store, upgrade
 
 
@@ -22,3 +23,9 @@ def store(url: str) -> Iterator[Store]:
     upgrade(url, fill=False)
     with open_store(url, fill=False) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def known() -> knowledge.Knowledge:
+    """The packaged knowledge."""
+    return knowledge.read_all(knowledge.packaged_root())
