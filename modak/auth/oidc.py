@@ -36,6 +36,7 @@ FAILURE_WAIT_S: Final = 5.0
 TIMEOUT_S: Final = 3.0
 """Seconds for a whole answer of the issuer, for which callers wait."""
 CLOCK_SKEW_S: Final = 60
+NO_ANSWER: Final = "the issuer of tokens does not answer as one"
 LARGEST_DOCUMENT_BYTES: Final = 1 << 20
 LONGEST_TOKEN: Final = 8192
 LONGEST_NAME: Final = 190
@@ -116,7 +117,7 @@ class Issuer:
                 if known.lacks(name, now) and now - known.tried >= wait:
                     self._refresh(now)
                 if known.failure and known.lacks(name, now):
-                    raise Unavailable(known.failure)
+                    raise Unavailable(known.failure, public_message=NO_ANSWER)
         key = known.keys.get(name)
         if key is None:
             raise Unauthorised(REFUSED)
@@ -128,8 +129,8 @@ class Issuer:
         try:
             known.keys = dict(_keys(_fetched(self._keys_address(), self.timeout_s)))
             known.seen, known.failure = now, ""
-        except (OSError, http.client.HTTPException, ModakError, ValueError, KeyError, TypeError, AttributeError):
-            known.failure = "the issuer of tokens does not answer as one"
+        except (OSError, http.client.HTTPException, ModakError, ValueError, KeyError, TypeError, AttributeError) as error:
+            known.failure = f"{NO_ANSWER}: {self.issuer}: {type(error).__name__}: {error}"
 
     def _keys_address(self) -> str:
         document = _fetched(f"{self.issuer}/.well-known/openid-configuration", self.timeout_s)

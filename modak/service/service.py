@@ -385,8 +385,8 @@ class Service:
         return {"plans": [preview(plan.id, plan.request, rules, self.facts_for) for plan in self.store.plans.newest(last)]}
 
     def fit(self, application: str | None = None) -> int:
-        """Fit the series that have changed; returns the number of models of the application, or of all."""
-        return len(self.store.models(application))
+        """Fit the series that have changed; returns the number of models of the application, or of all, once they are stored."""
+        return len(self.store.models(application, stored=True))
 
     # --- within
 

@@ -371,11 +371,14 @@ class Store:
 
     # --- models
 
-    def models(self, application: str | None = None) -> tuple[Curve, ...]:
-        """Curves of one application, or of all, fitted where their results changed, and stored for the next time."""
+    def models(self, application: str | None = None, *, stored: bool = False) -> tuple[Curve, ...]:
+        """Curves of one application, or of all, fitted where their results changed, and stored for the next time.
+
+        With ``stored`` they wait for other writers, and what cannot be stored is an error: :class:`modak.errors.Unavailable`.
+        """
         with reading(self.engine) as connection:
             found = curves.read(connection, None if application is None else [application])
-        return self._newest(found)
+        return self._newest(found, stored=stored)
 
     def models_of(self, *applications: str) -> tuple[str, dict[str, tuple[Curve, ...]]]:
         """The version of the data and the curves of each of these applications, in one consistent view; what has to be fitted is fitted at
@@ -414,15 +417,16 @@ class Store:
                 return
             first = max(numbers) + 1
 
-    def _newest(self, read: curves.Snapshot) -> tuple[Curve, ...]:
+    def _newest(self, read: curves.Snapshot, *, stored: bool = False) -> tuple[Curve, ...]:
         """The curves, fitted where results changed."""
-        return tuple(curve for _, curve in self._numbered(read))
+        return tuple(curve for _, curve in self._numbered(read, stored=stored))
 
-    def _numbered(self, read: curves.Snapshot) -> tuple[curves.Numbered, ...]:
-        """The curves with the numbers of their series. Those that were fitted now are stored, if that is possible at once."""
+    def _numbered(self, read: curves.Snapshot, *, stored: bool = False) -> tuple[curves.Numbered, ...]:
+        """The curves with the numbers of their series. New ones are stored: in any case, or if that is possible at once."""
         found, fitted = curves.newest(read)
         if fitted:
-            with suppress(Unavailable), writing(self.quick_engine, wait=False) as connection:
+            engine = self.engine if stored else self.quick_engine
+            with suppress(*(() if stored else (Unavailable,))), writing(engine, wait=stored) as connection:
                 curves.keep(connection, fitted)
         return found
 

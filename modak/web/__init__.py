@@ -5,6 +5,7 @@ HTML alone, without scripts, and without anything from other servers. Every valu
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,13 +20,19 @@ HERE: Final = Path(__file__).parent
 
 def page(template: str, base: str, **values: Any) -> str:
     """The page that a template makes of values; ``base`` is the way from its address up to that of the first page (``../``)."""
-    return _environment().get_template(f"{template}.html").render(base=base, version=modak.__version__, **values)
+    return _environment().get_template(f"{template}.html").render(base=base, version=modak.__version__, static=_address, **values)
 
 
 @cache
 def static(name: str) -> str:
     """The text of a file that pages refer to."""
     return (HERE / "static" / name).read_text()
+
+
+@cache
+def _address(name: str) -> str:
+    """The address of such a file below a page's ``base``: another one for another text, since browsers keep files for a while."""
+    return f"{name}?{hashlib.sha256(static(name).encode()).hexdigest()[:12]}"
 
 
 @cache

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -514,8 +515,16 @@ def test_what_is_wrong_is_said_on_a_page(web: TestClient, path: str) -> None:
     assert (answer.status_code, answer.headers["content-type"]) == (program.status_code, "text/html; charset=utf-8")
     assert program.headers["content-type"] == "application/problem+json"
     assert program.json()["detail"] in unescape(answer.text)
-    style = next(link for link in Links(answer.text).links if link.endswith("style.css"))
+    style = next(link for link in Links(answer.text).links if "style.css" in link)
     assert web.get(urljoin(path, style)).status_code == 200
+
+
+@pytest.mark.parametrize("name", ["style.css", "icon.svg"])
+def test_a_file_that_browsers_keep_has_another_address_after_it_changed(web: TestClient, name: str) -> None:
+    """So no page of a new version is shown with the style of the one before."""
+    link = next(link for link in Links(web.get("/ui/words").text).links if name in link)
+    file = web.get(urljoin("/ui/words", link))
+    assert (file.headers["cache-control"], link.partition("?")[2]) == ("max-age=3600", sha256(file.content).hexdigest()[:12])
 
 
 def test_what_is_wrong_beyond_a_hundred_is_counted(packaged_database: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import jwt
@@ -23,8 +25,8 @@ CURVE = ec.generate_private_key(ec.SECP256R1())
 class Provider:
     """The provider: what it publishes can be changed while it runs, and everything that it was asked for is counted."""
 
-    def __init__(self, server: ThreadingHTTPServer) -> None:
-        self.address = f"http://127.0.0.1:{server.server_address[1]}"
+    def __init__(self, server: ThreadingHTTPServer, scheme: str) -> None:
+        self.address = f"{scheme}://127.0.0.1:{server.server_address[1]}"
         self.names = ["first"]
         self.issuer = self.address
         self.keys_at = f"{self.address}/keys"
@@ -65,8 +67,8 @@ class Provider:
 
 
 @contextmanager
-def running() -> Iterator[Provider]:
-    """A provider that answers."""
+def running(certificate: Path | None = None) -> Iterator[Provider]:
+    """A provider that answers; over TLS if there is a certificate, in one file with its key."""
     provider: Provider
 
     class Handler(BaseHTTPRequestHandler):
@@ -88,7 +90,11 @@ def running() -> Iterator[Provider]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    provider = Provider(server)
+    provider = Provider(server, "https" if certificate else "http")
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

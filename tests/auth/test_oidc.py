@@ -8,10 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from modak.api.access import issuer_of
 from modak.auth import oidc
@@ -201,6 +206,33 @@ def test_an_issuer_that_speaks_another_protocol_is_503(mail_server: str) -> None
     found = oidc.Issuer(mail_server, AUDIENCE, timeout_s=PATIENCE_S)
     with pytest.raises(Unavailable, match="does not answer as one"):
         found.principal(jwt.encode({}, KEYS["first"], "RS256", {"kid": "first"}))
+
+
+def test_why_an_issuer_is_not_believed_is_for_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a certificate that has expired: callers learn no address."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(file := certificate(tmp_path, days=-1)))
+    with running(file) as provider, pytest.raises(Unavailable, match="certificate has expired") as caught:
+        oidc.Issuer(provider.address, AUDIENCE, timeout_s=PATIENCE_S).principal(provider.token())
+    assert caught.value.public_message == "the issuer of tokens does not answer as one"
+
+
+def test_an_issuer_is_believed_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a certificate of an authority that is known."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(file := certificate(tmp_path, days=1)))
+    with running(file) as provider:
+        assert oidc.Issuer(provider.address, AUDIENCE, timeout_s=PATIENCE_S).principal(provider.token()).name == "oidc:ada"
+
+
+def certificate(folder: Path, days: int) -> Path:
+    """A certificate of its own making for 127.0.0.1, valid until so many days from now, in a file with its key."""
+    name, today = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")]), datetime.now(UTC)
+    made = x509.CertificateBuilder(name, name, KEYS["first"].public_key(), x509.random_serial_number())
+    made = made.not_valid_before(today - timedelta(9)).not_valid_after(today + timedelta(days))
+    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+    key = KEYS["first"].private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file = folder / "issuer.pem"
+    file.write_bytes(key + made.sign(KEYS["first"], SHA256()).public_bytes(Encoding.PEM))
+    return file
 
 
 def test_nothing_listens() -> None:

@@ -6,8 +6,10 @@ import json
 import os
 import pty
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -299,6 +301,16 @@ def test_models_that_are_fitted_are_counted(run: Run) -> None:
     applications = [model["application"] for model in json.loads(run("models", "list", "--json")[1])]
     assert run("models", "fit", "--application", "3dgan")[:2] == (0, f"{applications.count('3dgan')} models are up to date\n")
     assert run("models", "fit")[:2] == (0, f"{len(applications)} models are up to date\n")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_models_that_cannot_be_stored_are_not_up_to_date(run: Run, own_database: Path) -> None:
+    """Fitted in memory alone, they would have to be fitted again by whoever needs them."""
+    run("load", "t.csv")
+    with closing(sqlite3.connect(own_database)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        status, out, err = run("models", "fit")
+    assert (status, out, "is out of reach: " in err) == (3, "", True)
 
 
 @pytest.mark.parametrize("folder", ["", ".", "/", "..", "/proc/sys"])
