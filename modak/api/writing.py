@@ -114,7 +114,8 @@ def load(
     `map=OLD=NEW` renames a column, `map=*=` leaves out all that are not known, and `set=COLUMN=VALUE` fills empty cells of a column;
     both may be repeated.
     """
-    from modak.ingest.reading import Incoming, options_of, parse_pairs, table
+    from modak.ingest.options import options_of, parse_pairs
+    from modak.ingest.reading import Incoming, table
 
     options = options_of(parse_pairs(map or (), "map"), parse_pairs(set or (), "set"), format, wide)
     service, files = service_of(request), sources(body)

@@ -140,7 +140,7 @@ def document(path: str) -> Any:
 
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """``NAME=VALUE`` texts of an option. Raises ``typer.BadParameter`` for one that is no pair."""
-    from modak.ingest.reading import parse_pairs
+    from modak.ingest.options import parse_pairs
 
     try:
         return parse_pairs(texts or (), option)

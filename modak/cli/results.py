@@ -62,7 +62,8 @@ def load(
     as_json: common.AsJson = False,
 ) -> None:
     """Load results: all rows or none. Duplicates are counted and skipped."""
-    from modak.ingest.reading import incoming, options_of
+    from modak.ingest.options import options_of
+    from modak.ingest.reading import incoming
 
     options = options_of(common.pairs(map_, "--map"), common.pairs(set_, "--set"), format_, wide)
     with show.loading_bar() as progress:

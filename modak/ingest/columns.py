@@ -41,6 +41,8 @@ COLUMNS: Final[Mapping[str, str]] = {
     "suspect": "why no model rests on it",
 }
 """All columns in the order in which they are written, with their meaning; ``params.NAME`` stand after ``dataset``."""
+REQUIRED: Final = ("application", "metric", "value")
+"""Columns that a table has to have."""
 MARKS: Final = ("doubt", "by_hand")
 """What rows have beside the columns, and no file: why no model uses a row, and whether somebody said so or confirmed it."""
 AGAIN: Final = "load the file again with '--replace' and"

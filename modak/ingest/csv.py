@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modak.errors import DataError, Fault
-from modak.ingest.columns import canonical, is_known
+from modak.ingest.columns import REQUIRED, canonical, is_known
 from modak.ingest.csvrows import COMMENT, LONGEST_LINE, Rows, blocks, check_lines, rows
 from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, MOST_FAULTS, Cells, Int64, Raw
@@ -32,7 +32,7 @@ _MARKS: Final = ",;\t"
 _DECLARED: Final = re.compile(rb"sep=([,;\t|])")
 """The line above the header in which spreadsheets name the separator."""
 _QUOTED: Final = re.compile(rb'"[^"]*"')
-_COLUMNS: Final = frozenset((b"application", b"metric", b"value"))
+_COLUMNS: Final = frozenset(map(str.encode, REQUIRED))
 """Columns by which a header is known."""
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")

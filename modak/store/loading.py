@@ -22,7 +22,7 @@ from modak.errors import DataError
 from modak.facts import SeriesKey
 from modak.ingest.columns import series_label
 from modak.ingest.headings import folded, renaming
-from modak.ingest.reading import options_text
+from modak.ingest.options import options_text
 from modak.ingest.remarks import SHOWN as NAMED
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.perfmodel import merging

@@ -17,10 +17,11 @@ import pytest
 
 from modak.errors import DataError
 from modak.ingest import csvrows
-from modak.ingest.programs import PROGRAMS, TABLES
-from modak.ingest.reading import parse_pairs, table, tables
+from modak.ingest.options import parse_pairs
+from modak.ingest.reading import table, tables
 from modak.ingest.sources import from_bytes, from_stream
 from modak.ingest.table import Options, also
+from modak.ingest.unread import PROGRAMS, TABLES
 from tests.ingest.sips import in_sips
 
 HEADER = "application,nodes,metric,value,unit,measured_at\n"

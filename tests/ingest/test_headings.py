@@ -9,7 +9,7 @@ import pytest
 
 from modak.ingest.columns import COLUMNS, canonical, header_faults
 from modak.ingest.headings import meant
-from modak.ingest.reading import parse_pairs
+from modak.ingest.options import parse_pairs
 from modak.ingest.table import MOST_COLUMNS, Options
 from tests.ingest.test_reading import only
 

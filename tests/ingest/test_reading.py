@@ -23,7 +23,8 @@ from modak.ingest import csvrows
 from modak.ingest.checking import distinct
 from modak.ingest.columns import COLUMNS
 from modak.ingest.csv import Csv
-from modak.ingest.reading import options_text, parse_pairs, points, table, tables
+from modak.ingest.options import options_text, parse_pairs
+from modak.ingest.reading import points, table, tables
 from modak.ingest.sources import Source, from_bytes, from_stream, path_text
 from modak.ingest.table import UNKNOWN, Batch, Options, Raw
 from modak.ingest.totals import TOTALS

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from modak.errors import DataError
-from modak.ingest.reading import options_of, table
+from modak.ingest.options import options_of
+from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
 from modak.ingest.table import UNKNOWN, Batch
 from modak.ingest.wide import COLUMNS
