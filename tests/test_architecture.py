@@ -43,11 +43,12 @@ SHELL = {
 PLUGINS = ("schedulers", "launchers", "runtimes", "frameworks", "ingest")
 WORLD = {
     *("os", "io", "shutil", "subprocess", "tempfile", "pathlib", "glob", "socket", "ssl", "http", "urllib.request", "sqlite3"),
-    *("logging", "time", "random", "secrets", "asyncio", "multiprocessing", "signal", "pickle", "jinja2"),
+    *("logging", "time", "random", "secrets", "asyncio", "multiprocessing", "signal", "pickle", "joblib", "jinja2"),
     *("sqlalchemy", "alembic", "fastapi", "starlette", "uvicorn", "typer", "rich", "httpx2", "psycopg"),
 }
 ACTS = {"open", "print", "input", "eval", "exec", "__import__", "now", "today", "utcnow", "uuid4", "uuid1"}
 HEAVY = {
+    "sklearn",
     "scipy",
     "pandas",
     "numpy",

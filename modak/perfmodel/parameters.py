@@ -93,7 +93,7 @@ def features(columns: Mapping[str, Array]) -> Array:
 
 def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     """The model of one configuration from ``m`` measured applications: ``columns`` as for :func:`features`, ``log_throughput [m]``."""
-    from scipy.linalg import solve
+    from sklearn.linear_model import Ridge
 
     rows = features(columns)
     keep = thinned(len(rows), MOST)
@@ -101,8 +101,7 @@ def fit(columns: Mapping[str, Array], log_throughput: Array) -> ParameterModel:
     centre, scale = rows.mean(axis=0), _spread(rows)
     at = (rows - centre) / scale
     base = _quadratic(at)
-    squares = base.T @ base + QUADRATIC_RIDGE * np.eye(base.shape[1])
-    coefficients: Array = solve(squares, base.T @ (target - target.mean()), assume_a="pos")
+    coefficients: Array = Ridge(alpha=QUADRATIC_RIDGE, fit_intercept=False).fit(base, target - target.mean()).coef_
     coefficients[0] += target.mean()  # the level is not shrunk: a prediction does not depend on the unit
     weights, left_out = _kernel_ridge(at, target - base @ coefficients)
     return ParameterModel(

@@ -737,7 +737,7 @@ def test_optimise_imports_no_web_framework(packaged_database: Path) -> None:
     program = f"import sys; from modak.cli import main; main(['optimise', '{EXAMPLE}', '--script']); print(*sys.modules, file=sys.stderr)"
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
-    heavy = {"fastapi", "starlette", "uvicorn", "pandas", "alembic", "scipy", "httpx2", "rich"}
+    heavy = {"fastapi", "starlette", "uvicorn", "sklearn", "pandas", "alembic", "scipy", "httpx2", "rich"}
     assert set(ran.stderr.split()) & heavy == set()
 
 

@@ -227,7 +227,7 @@ def test_opening_a_filled_database_imports_nothing_heavy(tmp_path: Path) -> None
         assert store.models("3dgan")
     code = (
         "import sys; from modak.store import open_store; s = open_store(sys.argv[1]); s.snapshot(); s.models('3dgan'); s.close(); "
-        "print([name for name in ('alembic', 'pandas', 'scipy') if name in sys.modules])"
+        "print([name for name in ('alembic', 'pandas', 'sklearn', 'scipy') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
