@@ -7,7 +7,19 @@ from typing import Final
 
 from modak import plugins
 from modak.errors import AlreadyThere, DataError, Fault, RequestError, nearest_name, unknown
-from modak.facts import Accelerator, Facts, Image, Known, Processor, Rule, System, same_name, same_runtime
+from modak.facts import (
+    ARCHITECTURES,
+    Accelerator,
+    Facts,
+    Image,
+    Known,
+    Processor,
+    Rule,
+    System,
+    microarchitectures,
+    same_name,
+    same_runtime,
+)
 from modak.text.faults import join
 from modak.text.grammar import sound
 
@@ -116,6 +128,25 @@ def _strange(rule: Rule, systems: Sequence[System]) -> Iterator[str]:
                 close = nearest_name(name, names)
                 hint = f"; did you mean {close!r}?" if close else "; until there is one, the name matches nothing"
                 yield f"rule {rule.name}: no {key} {name!r} is known{hint}"
+
+
+def strange_processors(values: Sequence[Known]) -> tuple[str, ...]:
+    """A note for each name of a microarchitecture or architecture that is not known: it is the same as no other. It is no fault, because a
+    processor may be newer than archspec."""
+    images = [value for value in values if isinstance(value, Image)]
+    targets = {one.labels.microarchitecture: f"image {one.reference}" for one in images if one.labels.microarchitecture}
+    targets |= {one.microarchitecture: f"processor {one.name}" for one in values if isinstance(one, Processor)}
+    kinds = {one.labels.architecture: f"image {one.reference}" for one in images}
+    found = [*_unheard_of("microarchitecture", targets, microarchitectures()), *_unheard_of("architecture", kinds, ARCHITECTURES.values())]
+    more = [f"{len(found) - MOST_STRANGE} more names of processors are not known"] if len(found) > MOST_STRANGE else []
+    return (*found[:MOST_STRANGE], *more)
+
+
+def _unheard_of(what: str, owners: Mapping[str, str], known: Collection[str]) -> Iterator[str]:
+    for name, owner in owners.items():
+        if name not in known:
+            close = nearest_name(name, known)
+            yield f"{owner}: no {what} {name!r} is known" + (f"; did you mean {close!r}?" if close else "; only the same name matches it")
 
 
 def odd_cores(values: Sequence[Known], facts: Facts) -> Iterator[str]:

@@ -10,7 +10,7 @@ from modak.choosing import memory
 from modak.choosing.wishes import by_torchrun, is_distributed, is_said_distributed, is_single_threaded, stated_nodes
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
-from modak.facts import VENDORS, Node
+from modak.facts import ARCHITECTURES, VENDORS, Node
 from modak.target import Target
 from modak.text.amounts import counted
 
@@ -52,6 +52,7 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         *fewer_cores,
         *_copies(request, per_node, nodes),
         *_unused(request),
+        *_other_processor(request, target),
         *_no_fpga(request, target),
         *other_gpus,
         *fewer_threads,
@@ -154,6 +155,15 @@ def where_gpus_are_asked_for(request: Request) -> str:
     asking = (name for name, options in models if options.value_of("number_of_acc") == request.job_options.request_gpus)
     written = wanted.written.get(next(asking, ""))
     return f"{written}.number_of_acc" if written else "job_options.request_gpus"
+
+
+def _other_processor(request: Request, target: Target) -> tuple[Notice, ...]:
+    """A warning if the request says that the target's processors are of another architecture than they are."""
+    asked, there = request.optimisation.opt_build.cpu_type, target.processor and target.processor.architecture
+    if asked is None or there in (None, ARCHITECTURES[asked]):
+        return ()
+    text = f"the processors of {target.title} are {there}, not {asked}; the job uses these"
+    return (Notice(field="optimisation.opt_build.cpu_type", message=text),)
 
 
 def _no_fpga(request: Request, target: Target) -> tuple[Notice, ...]:

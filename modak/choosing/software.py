@@ -152,12 +152,13 @@ class _Case:
     @cached_property
     def hardware(self) -> Hardware:
         """What the image must run on."""
-        target = self.target
+        target, processor = self.target, self.target.processor
+        asked = ARCHITECTURES[self.request.optimisation.opt_build.cpu_type or "x86"]
         return Hardware(
             accelerator=gpu_vendor(self.request, target, self.shape) or "none",
             compute_capability=target.accelerator.compute_capability if target.accelerator else None,
-            architecture=ARCHITECTURES[self.request.optimisation.opt_build.cpu_type or "x86"],
-            microarchitecture=target.processor.microarchitecture if target.processor else None,
+            architecture=(processor.architecture if processor else None) or asked,
+            microarchitecture=processor.microarchitecture if processor else None,
             driver_cuda=target.node.driver_cuda if target.node else None,
         )
 

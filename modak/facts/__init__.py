@@ -5,7 +5,7 @@ Units: bytes as GB (10^9) where a name ends in ``_gb``, seconds, FLOP/s as TFLOP
 """
 
 from modak.facts.fact import STORED, VENDORS, Count, Fact, Positive, Prose, Source, StorageClass, Vendor
-from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Processor
+from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Processor, microarchitectures
 from modak.facts.images import Image, ImageLabels
 from modak.facts.known import Added, Facts, Known
 from modak.facts.names import mpi_family, same_image, same_mpi, same_name, same_parameter, same_runtime, same_text, same_version
@@ -47,6 +47,7 @@ __all__ = [
     "StorageClass",
     "System",
     "Vendor",
+    "microarchitectures",
     "mpi_family",
     "own_names",
     "parameter",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, model_validator
@@ -12,6 +13,7 @@ from modak.text.grammar import Constraint, Name, VersionText
 
 ARCHITECTURES: Final[Mapping[str, str]] = {"x86": "x86_64", "amd": "x86_64", "arm": "aarch64", "power": "ppc64le"}
 """Architectures by the words for a CPU that requests use."""
+_BY_VENDOR: Final[Mapping[str, str]] = {"intel": "x86_64", "amd": "x86_64", "arm": "aarch64", "ibm": "ppc64le"}
 
 
 class Processor(Fact):
@@ -41,6 +43,20 @@ class Processor(Fact):
     """Over PCIe, in GB/s."""
     sources: tuple[Source, ...]
     """Where the figures come from."""
+
+    @property
+    def architecture(self) -> str | None:
+        """``x86_64``, ``aarch64`` and the like: by its microarchitecture, or by its vendor if archspec does not know that. ``None``:
+        unknown."""
+        return microarchitectures().get(self.microarchitecture) or _BY_VENDOR.get(self.vendor or "")
+
+
+@cache
+def microarchitectures() -> Mapping[str, str]:
+    """Every microarchitecture that archspec knows, and its architecture."""
+    import archspec.cpu
+
+    return {name: str(target.family) for name, target in archspec.cpu.TARGETS.items()}
 
 
 class Accelerator(Fact):

@@ -32,7 +32,7 @@ class ImageLabels(Fact):
     """Of the processors on which it runs."""
     microarchitecture: Name | None = None
     """The archspec target that it was compiled for; not given: runs on any of its architecture."""
-    accelerator: Vendor | Literal["none"] = "none"
+    accelerator: Literal[Vendor, "none"] = "none"
     """Maker of the GPUs for which it is built."""
     cuda: VersionText | None = None
     """Its version of CUDA."""

@@ -25,7 +25,7 @@ from modak.text.faults import validated
 from modak.text.grammar import ImageReference, Name, VersionRange, image_file
 
 Variant = Literal["hub", "pip", "opt-build"]
-Device = Vendor | Literal["none"]
+Device = Literal[Vendor, "none"]
 DEVICES: Final[Mapping[Device, str]] = {
     "none": "processors",
     "nvidia": "GPUs of NVIDIA",

@@ -352,7 +352,7 @@ class Service:
         check = partial(admission.fits, values) if admission.has_to_fit(values) else None
         added = self.store.add(values, actor or local_actor(), replace=replace, check=check)
         strange = admission.strange_names(values, self.store.described_systems()) if admission.names_a_place(values) else ()
-        return Added(added.changed, (*added.notes, *strange))
+        return Added(added.changed, (*added.notes, *strange, *admission.strange_processors(values)))
 
     def remove(self, kind: str, name: str, actor: Actor | None = None) -> tuple[str, ...]:
         """Remove one of ``systems``, ``images`` or ``rules``. Results and plans that name it stay. Returns what should be known of those.

@@ -70,6 +70,31 @@ def test_an_image_is_not_faster_for_an_easier_data_set(known: Known) -> None:
     assert chosen(OF_TWINS, replace(known(None), images=TWINS, models=fit(runs))) == first
 
 
+def on_arm(facts: Facts, **processor: Any) -> Facts:
+    """The testbed with another processor."""
+    node = facts.systems["hlrs-testbed"].partitions[0].node
+    known = facts.processors[node.processor].model_copy(update={"microarchitecture": "neoverse_v2", "vendor": "arm", **processor})
+    return replace(facts, processors={**facts.processors, node.processor: known})
+
+
+@pytest.mark.parametrize("processor", [{}, {"microarchitecture": "newer_than_archspec"}])
+@pytest.mark.parametrize("asked", [{}, {"cpu_type": "x86"}])
+def test_an_image_is_for_the_architecture_of_the_target(known: Known, asked: dict[str, str], processor: dict[str, str]) -> None:
+    """Whatever the request says of its processors: the others would not even start."""
+    images = (TWINS[0], entry("docker://a/third:1", framework="jax", version="0.10.2", architecture="aarch64"))
+    job = {**OF_TWINS, "optimisation": {**OF_TWINS["optimisation"], "opt_build": {"acc_type": "none", **asked}}}
+    assert chosen(job, replace(on_arm(known(None), **processor), images=images)) == "docker://a/third:1"
+
+
+@pytest.mark.parametrize(("asked", "told"), [("arm", ()), ("x86", ("aarch64, not x86",)), ("power", ("aarch64, not power",))])
+def test_processors_that_are_not_the_requested_ones_are_told(known: Known, asked: str, told: tuple[str, ...]) -> None:
+    """The answer is one for those that are there."""
+    job = {"target": TARGET, "optimisation": {"opt_build": {"cpu_type": asked}}}
+    plan = optimise(normalise({"job": job}).request, on_arm(known(None))).plan
+    found = [each.message for each in plan.warnings if each.field == "optimisation.opt_build.cpu_type"]
+    assert found == [f"the processors of hlrs-testbed are {each}; the job uses these" for each in told]
+
+
 def whole(image: str, seconds: float, epochs: int) -> Result:
     """A whole training run of so many epochs in an image."""
     result = timed(image, seconds)

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import event
 
 from modak.errors import Conflict, NotFound, RequestError, Unavailable
-from modak.facts import Added, Rule
+from modak.facts import Added, Image, ImageLabels, Rule
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
 from modak.normalise import normalise
@@ -519,6 +519,28 @@ def test_known_names_in_a_condition_need_no_note(service: Service) -> None:
     assert service.add(rules).notes == ()
     (note,) = service.add([Rule(name="other", title="t", source="s", script="true", when={"system": ["quux"], "partition": ["p"]})]).notes
     assert "no system 'quux'" in note
+
+
+@pytest.mark.parametrize(
+    ("labels", "note"),
+    [
+        ({"microarchitecture": "haswel"}, "no microarchitecture 'haswel' is known; did you mean 'haswell'?"),
+        ({"microarchitecture": "quux"}, "no microarchitecture 'quux' is known; only the same name matches it"),
+        ({"architecture": "x86"}, "no architecture 'x86' is known; did you mean 'x86_64'?"),
+    ],
+)
+def test_a_processor_of_an_image_that_no_system_can_have_is_noted(service: Service, labels: dict[str, str], note: str) -> None:
+    """Not refused: it may be a new one."""
+    labelled = ImageLabels.model_validate({"framework": "jax", "version": "0.10.2", "source": "pip", **labels})
+    image = Image(reference="docker://a/mine:1", labels=labelled, source="s")
+    assert service.add([image]) == Added(True, (f"image docker://a/mine:1: {note}",))
+
+
+def test_a_microarchitecture_of_a_processor_that_is_not_known_is_noted(service: Service) -> None:
+    """No image that is compiled for one would run there."""
+    processor = service.facts().processors["xeon-gold-6148"].model_copy(update={"microarchitecture": "skylake-avx512"})
+    note = "processor xeon-gold-6148: no microarchitecture 'skylake-avx512' is known; did you mean 'skylake_avx512'?"
+    assert service.add([processor], replace=True).notes == (note,)
 
 
 def test_a_name_passes_from_one_system_to_another(service: Service) -> None:
