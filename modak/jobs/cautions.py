@@ -23,7 +23,7 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import ALONE, BINDERS, OPENERS, is_python, program_name, split_env, started_by
+from modak.text.programs import ALONE, BINDERS, OPENERS, is_python, program_name, programs_of, split_env, started_by
 from modak.text.words import Word, expandable, lead, line, literal
 from modak.tuning.setting import setting_of
 
@@ -265,8 +265,9 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
     if ending == "jar":
         return (Notice(field="application.executable", message="a jar does not start by itself: begin with 'java -jar'"),)
-    if name in _CONTAINERS or (spec.container is not None and plugins.named("runtimes", name) is not None):
-        why = f"{name} starts a container of its own, which the script does by itself"
+    inside = spec.container is not None
+    if own := next((one for one in programs_of(program) if one in _CONTAINERS or (inside and plugins.named("runtimes", one))), None):
+        why = f"{own} starts a container of its own, which the script does by itself"
         how = "name its image in application.container_runtime, and the program alone in the command"
         return (Notice(field="application.executable", message=f"{why}: {how}"),)
     if name in _SUBMITTERS:
@@ -292,9 +293,7 @@ def _whole_job(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
 def _copies(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if nothing but a number of nodes, or of ranks on each, says that a program of Julia, R, … is several processes."""
     application, options = request.application, request.job_options
-    _, command = split_env(application.command)
-    started = map(program_name, (each[0] for each in started_by(command))) if command else ()
-    name = next((one for one in started if one in ALONE), "")
+    name = next((one for one in programs_of(application.command) if one in ALONE), "")
     said = application.mpi_ranks or application.app_type not in (None, "other") or is_said_distributed(request)
     if not name or said or spec.resources.ranks == 1:
         return ()

@@ -198,7 +198,7 @@ def test_a_script_that_each_rank_runs_whole_is_told(executable: str, ranks: int,
     assert any("ranks runs all of job.sh: if it starts ranks itself" in each.message for each in warnings) == warned
 
 
-@pytest.mark.parametrize("program", ["apptainer exec own.sif", "ch-run ./own --"])
+@pytest.mark.parametrize("program", ["apptainer exec own.sif", "ch-run ./own --", "time apptainer exec own.sif"])
 @pytest.mark.parametrize(("image", "warned"), [(True, True), (False, False)])
 def test_a_container_within_the_jobs_own_is_told(image: bool, warned: bool, program: str) -> None:
     """Without one the command may start its own."""
