@@ -38,6 +38,7 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
     "py": "python3",
 }
 """What starts files with these endings."""
+_TEE: Final = re.compile(r"\|&?\s*tee\s")
 _INSTALLERS: Final = OPENERS | {"pip", "pip3", "virtualenv"}
 _CORES_OF_NUMACTL: Final = re.compile("-[abl]*[NCc]|--(?:cpunode|physcpu|cpu)bind")
 """Options of numactl that bind to cores; others are about memory alone."""
@@ -92,6 +93,7 @@ def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tu
         *_environments(request, spec),
         *_bound_alike(request, spec),
         *_whole_job(request, spec),
+        *_unseen_status(request),
         *_copies(request, spec),
         *_secrets(request),
     )
@@ -287,6 +289,16 @@ def _whole_job(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return ()
     why = f"each of the {ranks} ranks runs all of {program_name(command[-1])}"
     how = "if it starts ranks itself (mpirun, srun), name the program that it starts, and what else it does in application.pre-execution"
+    return (Notice(field="application.executable", message=f"{why}: {how}"),)
+
+
+def _unseen_status(request: Request) -> tuple[Notice, ...]:
+    """A warning if a pipe ends in ``tee``, whose status is then that of the run: it succeeds whatever the program before it does."""
+    text = literal(request.application.command)
+    if not _TEE.search(text) or "pipefail" in text:
+        return ()
+    why = "a run that fails would count as one that ended well, because tee does, whose status a shell takes for that of the pipe"
+    how = "begin with bash -o pipefail -c, or leave tee out: the job's output is kept in a file"
     return (Notice(field="application.executable", message=f"{why}: {how}"),)
 
 

@@ -898,7 +898,7 @@ def test_no_mail_and_mail_is_mail() -> None:
             "./x < in",
             "character 5: a shell acts on '<'",
         ),
-        ("application", "pre-execution", "a | b", "; for a shell to act on it, write sh -c '…'"),
+        ("application", "pre-execution", "a | b", "; for a shell to act on it, write bash -o pipefail -c '…', which fails if one"),
         ("application", "executable", "./x 'a\u202eb'", "character 7: control characters"),
         ("application", "container_runtime", "docker", "apptainer"),
         ("application", "metric_file", "$(id)", "character 1"),
