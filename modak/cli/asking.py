@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from modak.cli import common, show
-from modak.errors import ModakError, Unavailable
+from modak.errors import ModakError, RequestError, Unavailable
 from modak.text.amounts import counted
 from modak.text.choices import COLUMNS, alternatives, configuration, next_steps, row, warnings
 from modak.whatif import against, on_one_reference, same_work, with_changes
@@ -44,6 +44,7 @@ def optimise(
         from modak.cli.keys import result_token
         from modak.files import write_all
 
+        _spare_programs(files)
         files |= result_token(client, filled["job"]["plan"]["id"], output)
         write_all(files)
     if as_json:
@@ -71,6 +72,17 @@ def _files(filled: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, An
         contents[folder / recipe["file"]] = recipe["content"]
     document = {**filled, "job": job}
     return document, contents | {folder / "response.json": json.dumps(document, indent=2, ensure_ascii=False) + "\n"}
+
+
+def _spare_programs(files: Iterable[Path]) -> None:
+    """Raises :class:`~modak.errors.RequestError` for a script that would replace another than MODAK's: it may be the job's program."""
+    from modak.files import read
+    from modak.script.parts import WRITTEN
+
+    for path in files:
+        there = path.suffix == ".sh" and path.is_file() and not path.is_symlink()  # a link's target is not touched
+        if there and WRITTEN.encode() not in read(str(path)).splitlines():
+            raise RequestError("it is there already, and not of MODAK: -o names another folder for the scripts", field=str(path))
 
 
 def _show_plan(job: Mapping[str, Any], written: Sequence[str]) -> None:

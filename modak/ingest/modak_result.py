@@ -50,6 +50,8 @@ class ModakResult:
         if failure := _failed_run(document):
             found.row(document.line, **{"source": origin, **failure})
             found.note(document.line, f"the run failed with status {status}, and counts as {failure['metric']}")
+        elif _ended_well(document):
+            found.leave(document.line, f"what follows the run failed with status {status}: neither its time nor a failure counts")
         elif not results:
             found.leave(document.line, f"the run ended with status {status}{' and has no results' if status == '0' else ''}")
         for one in results:
@@ -60,7 +62,12 @@ class ModakResult:
 def _failed_run(document: Mapping[str, Any]) -> dict[str, Any] | None:
     """The row of a run that failed; ``None``: it did not, or did not begin, or is a part of a chain, which may have stopped on purpose."""
     run, status = within(document, "unfinished"), text(document.get("exit_status")) or ""
-    if not run or not status.isdecimal() or document.get("seconds") is None or "earlier" in document:
+    if not run or not status.isdecimal() or document.get("seconds") is None or "earlier" in document or _ended_well(document):
         return None
-    metric = metric_of_status(int(status))
+    metric = metric_of_status(int(status), may_lack_memory=document.get("out_of_memory") is not False)
     return {**run, "measured_at": document.get("ended"), "metric": metric, "value": "1"} if metric else None
+
+
+def _ended_well(document: Mapping[str, Any]) -> bool:
+    """Whether the run of a job that failed ended well, and what the job does after it failed."""
+    return text(document.get("run_status")) == "0"

@@ -23,7 +23,7 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import ALONE, BINDERS, OPENERS, is_python, program_name, split_env, started_by
+from modak.text.programs import ALONE, BINDERS, OPENERS, is_python, program_name, programs_of, split_env, started_by
 from modak.text.words import Word, expandable, lead, line, literal
 from modak.tuning.setting import setting_of
 
@@ -38,6 +38,7 @@ _INTERPRETERS: Final[Mapping[str, str]] = {
     "py": "python3",
 }
 """What starts files with these endings."""
+_TEE: Final = re.compile(r"\|&?\s*tee\s")
 _INSTALLERS: Final = OPENERS | {"pip", "pip3", "virtualenv"}
 _CORES_OF_NUMACTL: Final = re.compile("-[abl]*[NCc]|--(?:cpunode|physcpu|cpu)bind")
 """Options of numactl that bind to cores; others are about memory alone."""
@@ -92,6 +93,7 @@ def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tu
         *_environments(request, spec),
         *_bound_alike(request, spec),
         *_whole_job(request, spec),
+        *_unseen_status(request),
         *_copies(request, spec),
         *_secrets(request),
     )
@@ -265,8 +267,9 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
         return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
     if ending == "jar":
         return (Notice(field="application.executable", message="a jar does not start by itself: begin with 'java -jar'"),)
-    if name in _CONTAINERS or (spec.container is not None and plugins.named("runtimes", name) is not None):
-        why = f"{name} starts a container of its own, which the script does by itself"
+    inside = spec.container is not None
+    if own := next((one for one in programs_of(program) if one in _CONTAINERS or (inside and plugins.named("runtimes", one))), None):
+        why = f"{own} starts a container of its own, which the script does by itself"
         how = "name its image in application.container_runtime, and the program alone in the command"
         return (Notice(field="application.executable", message=f"{why}: {how}"),)
     if name in _SUBMITTERS:
@@ -289,12 +292,20 @@ def _whole_job(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     return (Notice(field="application.executable", message=f"{why}: {how}"),)
 
 
+def _unseen_status(request: Request) -> tuple[Notice, ...]:
+    """A warning if a pipe ends in ``tee``, whose status is then that of the run: it succeeds whatever the program before it does."""
+    text = literal(request.application.command)
+    if not _TEE.search(text) or "pipefail" in text:
+        return ()
+    why = "a run that fails would count as one that ended well, because tee does, whose status a shell takes for that of the pipe"
+    how = "begin with bash -o pipefail -c, or leave tee out: the job's output is kept in a file"
+    return (Notice(field="application.executable", message=f"{why}: {how}"),)
+
+
 def _copies(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if nothing but a number of nodes, or of ranks on each, says that a program of Julia, R, … is several processes."""
     application, options = request.application, request.job_options
-    _, command = split_env(application.command)
-    started = map(program_name, (each[0] for each in started_by(command))) if command else ()
-    name = next((one for one in started if one in ALONE), "")
+    name = next((one for one in programs_of(application.command) if one in ALONE), "")
     said = application.mpi_ranks or application.app_type not in (None, "other") or is_said_distributed(request)
     if not name or said or spec.resources.ranks == 1:
         return ()

@@ -13,6 +13,7 @@ from modak.text.programs import (
     is_script,
     options_of,
     program_name,
+    programs_of,
     split_env,
     started_by,
     torch_starter,
@@ -128,8 +129,7 @@ def is_interpreted(command: tuple[Word, ...]) -> bool:
     >>> is_interpreted(("python3", "-u", "train.py")), is_interpreted(("env", "A=1", "Rscript", "fit.R")), is_interpreted(("./solver",))
     (True, True, False)
     """
-    names = (each[0] for each in started_by(split_env(command)[1]))
-    return any(is_python(name) or is_script(name) or program_name(name) in ALONE for name in names)
+    return any(is_python(name) or is_script(name) or name in ALONE for name in programs_of(command))
 
 
 def tells_threads(command: tuple[Word, ...]) -> bool:

@@ -39,7 +39,7 @@ from modak.normalise.torchrun import with_launchers_counts
 from modak.text.documents import without_schema
 from modak.text.faults import join
 from modak.text.grammar import IMAGE_ENDINGS
-from modak.text.programs import program_name, split_env
+from modak.text.programs import programs_of
 
 
 @dataclass(frozen=True)
@@ -223,9 +223,9 @@ def _with_own_container(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault,
     """No container of the script's around one that the command starts itself, unless the request names a runtime or an image."""
     if request.target.container_runtime or request.application.container_runtime:
         return request, ()
-    _, command = split_env(request.application.command)
-    name = program_name(command[0]) if command else ""
-    if plugins.named("runtimes", name) is None:
+    programs = programs_of(request.application.command)
+    name = next((one for one in programs if one != "none" and plugins.named("runtimes", one)), None)
+    if name is None:
         return request, ()
     read = f"{name} starts the container: read as target.container_runtime 'none'"
     how = "to have the script start it, and check it, name its image in application.container_runtime, and the program alone in the command"

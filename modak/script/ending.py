@@ -40,7 +40,7 @@ modak_end() {
 """
 _REPORT: Final = r"""
 modak_report() {
-    local took=0 seconds=null ended@LOST@ results='' unfinished=''
+    local took=0 seconds=null ended@LOST@@ALSO@ results='' unfinished=''
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
     test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
@@ -56,17 +56,22 @@ modak_report() {
     if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then @named@
         unfinished=", \"unfinished\": {${MODAK_RECORD}}" @named@
         test -z "${lost}" || unfinished=', "unfinished": null' @lost@
+        test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run @after@
+        test "${MODAK_STATUS}" -ne 137 || test "$(modak_killed)" != "${MODAK_KILLED:-none}" || also=', "out_of_memory": false' @killed@
     elif test "${took}" -gt 0@KNOWN@; then @named@
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${@TIME@}}" @named@
         results+="$(modak_metric)" @metric@
     fi @named@
     mkdir -p -- "${MODAK_RESULT%/*}" @folder@
     printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
- "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
-        "${ended}" "${MODAK_STATUS}" "${seconds}@EARLIER@" "${results}" "${unfinished}" >"${MODAK_RESULT}"
+ "exit_status": %d@MEMBER@, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
+        "${ended}" "${MODAK_STATUS}"@VALUE@ "${seconds}@EARLIER@" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
+modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how many processes this node had no memory for @killed@
+MODAK_KILLED="$(modak_killed)" @killed@
 """
-"""The node's name is not ``HOSTNAME``, which may be that of the submit host. ``unfinished`` is the run that a later job may continue."""
+"""The node's name is not ``HOSTNAME``, which may be that of the submit host. ``unfinished`` is the run that a later job may continue.
+``out_of_memory`` is false where status 137 is no want of memory: ``srun`` also gives it for a rank of MPICH's that calls ``MPI_Abort``."""
 _EARLIER: Final = r"""
 modak_part() { # milliseconds that a result counts of this run, with those of the jobs before it; 0: none
     local text="$1" own=0 before=0 times='"seconds": (null|([0-9]+)[.]([0-9]{3}))(, "earlier": ([0-9]+)[.]([0-9]{3}))?, "results"'
@@ -269,6 +274,8 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Lin
         "named": named,
         "metric": bool(pattern),
         "folder": bool(report.file and "/" in report.file),
+        "after": named and bool(job.post or any(rule.stage == "after" for rule in job.rules)),
+        "killed": named and job.slurm_step,
     }
     yield _functions(frozenset(kind for kind, of_it in kinds.items() if of_it), scheduler.restarts or "", scheduler.preempted)
 
@@ -276,10 +283,13 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Lin
 @cached
 def _functions(kinds: Collection[str], restarts: str, preempted: str) -> Line:
     """The functions that write the report and send it, for each of the few kinds of report."""
-    may_lose = not {"restarts", "chained"}.isdisjoint(kinds)
+    may_lose, more = not {"restarts", "chained"}.isdisjoint(kinds), not {"after", "killed"}.isdisjoint(kinds)
     report = with_parts(
         with_lines(_REPORT, {*kinds, "lost"} if may_lose else kinds),
         LOST=" lost=''" if may_lose else "",
+        ALSO=" also=''" if more else "",
+        MEMBER="%s" if more else "",
+        VALUE=' "${also}"' if more else "",
         KNOWN=' && test -z "${lost}"' if may_lose else "",
         TIME="whole" if "chained" in kinds else "seconds",
         EARLIER=r", \"earlier\": ${earlier}" if "chained" in kinds else "",

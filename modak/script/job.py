@@ -18,17 +18,18 @@ from modak.launchers import Launcher
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.jsrun import beside
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, command_line, continued, installed
+from modak.script.bash import Line, command_line, continued, installed, need, run
 from modak.script.ending import ended, ending
-from modak.script.parts import Script, finish, preamble, section
+from modak.script.parts import WRITTEN, Script, finish, preamble, section
 from modak.script.shelltext import placeholders, rule_fault
 from modak.script.staging import one_target, scratch, stage_in, stage_out, targets
 from modak.script.surroundings import Surroundings, plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, watched
 from modak.text import words
-from modak.text.programs import split_env
+from modak.text.programs import program_name, script_of, split_env
 from modak.text.words import Word
 
+ITSELF: Final = 82
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
 """Variables that users set, not the machine."""
 
@@ -76,6 +77,7 @@ def _body(job: JobSpec, scheduler: Scheduler, launcher: Launcher, around: Surrou
         *targets(job),
         *_command("before the run, on the first node", job.pre, "application.pre-execution"),
         *(starter if job.pre else ()),  # which may be "source env/bin/activate"
+        *_not_itself(job),
         *watched(job, scheduler, _main(job, around, launcher, scheduler)),
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),
@@ -154,6 +156,17 @@ def _started_by(job: JobSpec, inside: tuple[Word, ...]) -> tuple[Line, ...]:
     own = "begin the executable with the path of the Python that has it (/PATH/TO/python train.py), or use a container"
     check = installed(program, OTHER_MPI, f"{program} is not on this node: {own}")
     return section(f"what starts the program: {program}", (check,))
+
+
+def _not_itself(job: JobSpec) -> tuple[Line, ...]:
+    """A check that the shell's script which the command starts is no job script of MODAK's, as this one saved over it is."""
+    file = script_of(job.command)
+    if file is None:
+        return ()
+    theirs = run("grep", "-s", "-q", "-x", "-F", "-e", WRITTEN, "--", file)
+    why = "is a job script of MODAK's, which would start itself again and again: save it under another name than that of its program"
+    check = Line(f"! {theirs.text}", (("negated_command", ""), ("!",), *theirs.events))
+    return section("the program is not this script", (need(check, ITSELF, f"{program_name(file)} {why}"),))
 
 
 def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Scheduler) -> Line:

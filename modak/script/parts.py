@@ -18,6 +18,8 @@ from modak.text.faults import fault_in
 from modak.text.grammar import CopiedName
 
 NO_MODULE: Final = 70
+WRITTEN: Final = "# written by MODAK"
+"""A line of all scripts, by which they are told from others."""
 _OURS: Final = frozenset({"PYTHONNOUSERSITE", "PYTHONUNBUFFERED", "PYTHONHASHSEED"})
 PLAN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -37,7 +39,7 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     shown = "".join([f"{scheduler.line(option)}\n" for option in header.options])
     submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the folder of the program's files: relative paths start there\n"
     first = f"# image: {image}\n" if image else ""
-    head = f"#!/bin/bash\n{shown}# written by MODAK\n{first}{submit}{plan}"
+    head = f"#!/bin/bash\n{shown}{WRITTEN}\n{first}{submit}{plan}"
     text = gate.check_script(head, header.options, [*body], scheduler.prefix)
     return Script(text, (*header.warnings, *warnings))
 

@@ -131,6 +131,30 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     return tuple(found)
 
 
+def script_of(command: tuple[Word, ...]) -> Word | None:
+    """The script of a shell that a command starts: one that ends in ``.sh``, or that a shell is given; ``None``: it starts none.
+
+    >>> script_of(("time", "bash", "-e", "run")), script_of(("sh", "-c", "A=1 ./run.sh <in")), script_of(("./run", "in.sh"))
+    ('run', './run.sh', None)
+    """
+    for each in started_by(split_env(command)[1]):
+        if program_name(each[0]) in _SHELLS and not _commands_of_shell(each):
+            return next((word for word in each[1:] if not lead(word).startswith("-")), None)
+        if tail(each[0]).endswith(".sh"):
+            return each[0]
+    return None
+
+
+def programs_of(command: tuple[Word, ...]) -> tuple[str, ...]:
+    """The names of :func:`started_by`, behind the ``env`` that the command begins with; empty for no command.
+
+    >>> programs_of(("env", "A=1", "time", "apptainer", "exec", "own.sif", "./solver"))
+    ('time', 'apptainer', 'exec', 'own.sif', 'solver')
+    """
+    _, command = split_env(command)
+    return tuple(program_name(each[0]) for each in started_by(command)) if command else ()
+
+
 def _from_program(words: list[str]) -> tuple[str, ...]:
     """The words of a command in a shell's text without variables that are set, and words of the shell's, before the program."""
     at = next((at for at, word in enumerate(words) if word not in _BEFORE_PROGRAM and "=" not in word), len(words))

@@ -286,6 +286,7 @@ _MEANT: Final[Mapping[str, str]] = {
     "~": "; write ${HOME} for '~'",
     **dict.fromkeys("*?", "; a program may take the folder, and find its files itself" + _BY_SHELL),
     **dict.fromkeys("<>|&;$", _BY_SHELL),
+    "|": "; for a shell to act on it, write bash -o pipefail -c '…', which fails if one of the parts does",
     "<": f"; many programs have an option for the file that they read (-in FILE){_BY_SHELL}",
     ">": f"; the job's output is kept in a file (job_options.standard_output_file){_BY_SHELL}",
 }

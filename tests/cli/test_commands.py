@@ -107,6 +107,19 @@ def test_output_goes_through_no_link(run: Run, tmp_path: Path) -> None:
     assert not (folder / "job.sh").is_symlink()
 
 
+def test_a_script_of_the_users_own_is_not_replaced(run: Run, tmp_path: Path) -> None:
+    """It may be what the job starts."""
+    (tmp_path / "job.sh").write_text("#!/bin/bash\n./solver\n")
+    told = f"modak: {tmp_path / 'job.sh'}: it is there already, and not of MODAK: -o names another folder for the scripts\n"
+    assert run("optimise", EXAMPLE, "-o", tmp_path) == (1, "", told)
+    assert [file.name for file in tmp_path.iterdir()] == ["job.sh"]
+
+
+def test_an_answer_replaces_an_earlier_one(run: Run, tmp_path: Path) -> None:
+    """In the same folder."""
+    assert [run("optimise", EXAMPLE, "-o", tmp_path).status for _ in range(2)] == [0, 0]
+
+
 def test_nothing_is_written_where_one_file_cannot_be(run: Run, tmp_path: Path) -> None:
     """A folder at the place of one file: the other file is not left behind."""
     folder = tmp_path / "plan"

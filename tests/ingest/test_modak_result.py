@@ -50,6 +50,14 @@ def test_a_failed_run_counts_as_one(tmp_path: Path, status: int, metric: str | N
     assert found == ([(metric, 2, 1)] if metric else [])
 
 
+def test_a_rank_that_was_killed_while_there_was_memory_did_not_lack_it(tmp_path: Path) -> None:
+    """As by MPI_Abort."""
+    (tmp_path / "modak-result.json").write_text(json.dumps({**FAILED, "exit_status": 137, "out_of_memory": False}))
+    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
+        store.load(tables([tmp_path / "modak-result.json"]).tables, ME)
+        assert [one.series.metric for one in store.failed("app")] == ["failed_runs"]
+
+
 def test_a_failed_run_is_noted(tmp_path: Path) -> None:
     """With the status of the script, and as what it counts."""
     (tmp_path / "modak-result.json").write_text(json.dumps(FAILED))
@@ -67,9 +75,9 @@ def test_a_job_that_was_requeued_and_failed_twice_counts_as_two(tmp_path: Path) 
         assert [one.count for one in store.failed("app")] == [2]
 
 
-@pytest.mark.parametrize("changed", [{"seconds": None}, {"unfinished": None}, {"earlier": 3.0}])
-def test_a_job_that_did_not_run_or_is_a_part_is_no_failed_run(tmp_path: Path, changed: dict[str, Any]) -> None:
-    """A chain of jobs may stop each of its parts on purpose."""
+@pytest.mark.parametrize("changed", [{"seconds": None}, {"unfinished": None}, {"earlier": 3.0}, {"run_status": 0}])
+def test_a_job_whose_run_did_not_fail_is_no_failed_run(tmp_path: Path, changed: dict[str, Any]) -> None:
+    """It did not begin, or ended before what failed; a chain of jobs may stop each of its parts on purpose."""
     (tmp_path / "modak-result.json").write_text(json.dumps(FAILED | changed))
     with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
         assert store.load(tables([tmp_path / "modak-result.json"]).tables, ME).new == 0

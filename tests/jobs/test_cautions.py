@@ -198,7 +198,20 @@ def test_a_script_that_each_rank_runs_whole_is_told(executable: str, ranks: int,
     assert any("ranks runs all of job.sh: if it starts ranks itself" in each.message for each in warnings) == warned
 
 
-@pytest.mark.parametrize("program", ["apptainer exec own.sif", "ch-run ./own --"])
+@pytest.mark.parametrize(
+    ("executable", "warned"),
+    [
+        ("sh -c './solver in | tee log'", True),
+        ("bash -o pipefail -c './solver in | tee log'", False),
+        ("sh -c 'seq 9 | xargs ./run.sh'", False),
+    ],
+)
+def test_a_pipe_that_succeeds_whatever_fails_in_it_is_told(executable: str, warned: bool) -> None:
+    """The time of a run that failed would be loaded as that of a whole one."""
+    assert any("because tee does" in each for each in told("executable", executable=executable, app_type="other")) == warned
+
+
+@pytest.mark.parametrize("program", ["apptainer exec own.sif", "ch-run ./own --", "time apptainer exec own.sif"])
 @pytest.mark.parametrize(("image", "warned"), [(True, True), (False, False)])
 def test_a_container_within_the_jobs_own_is_told(image: bool, warned: bool, program: str) -> None:
     """Without one the command may start its own."""

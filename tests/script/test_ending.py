@@ -114,6 +114,26 @@ def test_a_failed_run_is_no_result(tmp_path: Path, command: str, status: int) ->
     assert (result(tmp_path)["exit_status"], result(tmp_path)["results"]) == (status, [])
 
 
+def test_what_fails_after_the_run_is_told_from_it(tmp_path: Path) -> None:
+    """The job failed, and its run did not."""
+    done = ran(render(replace(JOB, post=parse("bash -c 'exit 7'")), "shell").text, tmp_path)
+    assert (done.returncode, result(tmp_path)["exit_status"], result(tmp_path)["run_status"]) == (7, 7, 0)
+
+
+def test_the_status_of_a_run_that_fails_before_other_steps_is_its_own(tmp_path: Path) -> None:
+    """They are not reached."""
+    ran(render(replace(JOB, command=parse("bash -c 'exit 7'"), post=("true",)), "shell").text, tmp_path)
+    assert "run_status" not in result(tmp_path)
+
+
+def test_ranks_that_were_killed_while_there_was_memory_are_told(tmp_path: Path) -> None:
+    """Slurm kills those of MPICH if one calls MPI_Abort."""
+    stub(tmp_path, "srun", "exit 137")
+    job = replace(JOB, launcher="srun", resources=Resources(ranks_per_node=2), preflight=False)
+    assert ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path)).returncode == 137
+    assert result(tmp_path)["out_of_memory"] is False
+
+
 @pytest.mark.parametrize("signal", [None, SIGNAL])
 def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | None) -> None:
     """Killed by its scheduler or at the time limit, in the foreground or watched: it did not succeed, and its time is nobody's."""

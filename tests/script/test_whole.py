@@ -93,6 +93,21 @@ def stub(folder: Path, name: str, body: str) -> None:
     (folder / "bin" / name).chmod(0o755)
 
 
+@pytest.mark.parametrize("command", ["./run.sh", "bash -e run.sh", "time sh -c './run.sh >out'"])
+def test_a_program_over_which_a_job_script_was_saved_is_not_started(tmp_path: Path, command: str) -> None:
+    """The script would start itself, without end; this one is not its whole text."""
+    (tmp_path / "run.sh").write_text("#!/bin/bash\n# written by MODAK\n")
+    (tmp_path / "run.sh").chmod(0o755)
+    done = ran(render(JobSpec(words.parse(command), Resources(), Attributes(name="own")), "shell").text, tmp_path)
+    assert (done.returncode, done.stderr.startswith("modak: run.sh is a job script of MODAK's")) == (82, True)
+
+
+def test_a_script_of_a_shell_is_started(tmp_path: Path) -> None:
+    """As it is no job script."""
+    (tmp_path / "run.sh").write_text("echo run")
+    assert ran(render(JobSpec(words.parse("sh run.sh"), Resources(), Attributes(name="own")), "shell").text, tmp_path).stdout == "run\n"
+
+
 @settings(max_examples=40, deadline=None)
 @given(arguments=st.lists(SOUND_TEXT, max_size=6), value=SOUND_TEXT)
 def test_words_and_values_reach_the_program_byte_for_byte(

@@ -43,19 +43,20 @@ modak_metric() {
     fi
 }
 modak_report() {
-    local took=0 seconds=null ended results='' unfinished=''
+    local took=0 seconds=null ended also='' results='' unfinished=''
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
     test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
     if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
+        test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run
     elif test "${took}" -gt 0; then
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
         results+="$(modak_metric)"
     fi
     printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
- "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
-        "${ended}" "${MODAK_STATUS}" "${seconds}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
+ "exit_status": %d%s, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
+        "${ended}" "${MODAK_STATUS}" "${also}" "${seconds}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
 modak_send() { # the result file, and nothing else, to the service that MODAK_SERVER of the job's environment names
     local token="${MODAK_TOKEN:-}"

@@ -78,7 +78,7 @@ modak_earlier() { # milliseconds of this run in the jobs before; fails if not kn
     test -z "${missing}" && printf '%d' "${most}"
 }
 modak_report() {
-    local took=0 seconds=null ended lost='' results='' unfinished=''
+    local took=0 seconds=null ended lost='' also='' results='' unfinished=''
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
     test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
@@ -99,14 +99,18 @@ modak_report() {
     if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
         test -z "${lost}" || unfinished=', "unfinished": null'
+        test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run
+        test "${MODAK_STATUS}" -ne 137 || test "$(modak_killed)" != "${MODAK_KILLED:-none}" || also=', "out_of_memory": false'
     elif test "${took}" -gt 0 && test -z "${lost}"; then
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${whole}}"
         results+="$(modak_metric)"
     fi
     printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
- "exit_status": %d, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
-        "${ended}" "${MODAK_STATUS}" "${seconds}, \"earlier\": ${earlier}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
+ "exit_status": %d%s, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
+        "${ended}" "${MODAK_STATUS}" "${also}" "${seconds}, \"earlier\": ${earlier}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
+modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how many processes this node had no memory for
+MODAK_KILLED="$(modak_killed)"
 modak_send() { # the result file, and nothing else, to the service that MODAK_SERVER of the job's environment names
     local token="${MODAK_TOKEN:-}"
     test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
