@@ -23,8 +23,8 @@ from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.scaling import fit_many
+from tests.examples import example
 from tests.systems import site
-from tests.test_optimise import example
 
 Known = Callable[[str | None], Facts]
 LAYOUT = {"job_options__process_count_per_node": 4, "job_options__core_count_per_process": 12}

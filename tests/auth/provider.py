@@ -44,10 +44,11 @@ class Provider:
         if path == "/keys":
             public = [json.loads(RSAAlgorithm.to_jwk(KEYS[name].public_key())) | {"kid": name, "use": "sig"} for name in self.names]
             curve = json.loads(ECAlgorithm.to_jwk(CURVE.public_key())) | {"kid": "curve"}
+            enciphering = json.loads(RSAAlgorithm.to_jwk(KEYS["second"].public_key())) | {"kid": "enciphering", "use": "enc"}
             odd = [
+                enciphering,
                 {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
                 {"kty": "RSA", "kid": "broken"},
-                {"kty": "EC", "kid": "enc", "use": "enc"},
             ]
             return {"keys": [*public, curve, *odd]}
         if path == "/nonsense":

@@ -77,6 +77,7 @@ HOSTILE: dict[str, Callable[[Provider], str]] = {
     "signed with the public key as a secret": with_public_key_as_secret,
     "signed by another": lambda p: p.token(key=KEYS["second"]),
     "signed with a shared secret": lambda p: p.token(key="secret" * 10, algorithm="HS256", header={"kid": "shared"}),
+    "signed with a key for enciphering": lambda p: p.token(key=KEYS["second"], header={"kid": "enciphering"}),
     "of another algorithm than its key": lambda p: p.token(algorithm="PS256"),
     "of an algorithm that is not pinned": lambda p: p.token(algorithm="RS512"),
     "changed": lambda p: tampered(p.token()),

@@ -19,7 +19,7 @@ from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.service import open_service
 from modak.settings import Settings
-from tests.test_optimise import example
+from tests.examples import example
 
 Known = Callable[[str | None], Facts]
 

@@ -10,7 +10,7 @@ import pytest
 from modak.facts import Queue
 from modak.normalise import normalise
 from modak.optimise import optimise
-from tests.test_optimise import Known, answer, example
+from tests.examples import Known, answer, example
 
 BUILD = {"src": "https://example.org/3dgan.git", "build_command": "make"}
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import pytest
 
 from modak.results.comparison import also_differ, compare, quantile
 
@@ -39,6 +42,29 @@ def test_medians_scatter_more_than_means() -> None:
     """A difference of 2.4 standard deviations, three runs each: beyond the noise of means, not of medians."""
     (pair,) = compare(records(one=[0.99, 1.0, 1.01], two=[1.0138, 1.024, 1.0342]), "system")
     assert pair.beyond_noise is False
+
+
+@pytest.mark.parametrize(("repeats", "least"), [(1, 0.08598), (2, 0.06080), (3, 0.05215)])
+def test_the_noise_of_a_difference_is_that_of_two_medians(repeats: int, least: float) -> None:
+    """Of logarithms 0.02 apart, by the quantile for their degrees of freedom; of single runs, by the repeats of others."""
+    steps = [0.02 * number for number in range(max(repeats, 2))]
+    others = [{**run, "nodes": 8} for run in records(**{name: [math.exp(step) for step in steps] for name in ("one", "two")})]
+    for beyond in (False, True):
+        apart = least * (1.005 if beyond else 0.995)
+        values = {name: [math.exp(step + of) for step in steps[:repeats]] for name, of in (("one", 0.0), ("two", apart))}
+        assert compare([*records(**values), *(others if repeats == 1 else [])], "system")[0].beyond_noise is beyond
+
+
+def test_equal_medians_are_neither_better() -> None:
+    """Whatever the metric says of more."""
+    assert [pair.better for pair in compare(records(one=[10.0], two=[10.0]), "system")] == [None]
+
+
+def test_the_order_of_columns_is_none_of_the_groups() -> None:
+    """And what says nothing in the column belongs to none of its values."""
+    one, two, silent = records(one=[10.0], two=[5.0], three=[2.0])
+    runs = [one, dict(reversed(two.items())), {**silent, "system": None}]
+    assert [(pair.one, pair.other) for pair in compare(runs, "system")] == [("one", "two")]
 
 
 def test_without_repeats_the_noise_is_not_known() -> None:

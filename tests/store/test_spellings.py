@@ -222,6 +222,14 @@ def test_rows_of_two_names_come_back_when_these_are_two_again(store: Store) -> N
     assert [one.series.system for one in found(store)] == ["mine", "old-name"]
 
 
+def test_a_corrected_file_confirms_and_corrects_rows_of_each_name(store: Store) -> None:
+    """What it says of a run under one of its system's names holds for the rows under the others: equal ones stay, others are replaced."""
+    store.add([system("old-name")], ME)
+    load(store, [line(1, 800, system="old-name"), line(1, 810), line(2, 420, system="old-name")])
+    assert load(store, [line(1, 800), line(2, 410)], replace=True) == (1, 1, 2, 0)
+    assert sorted((one.value, one.series.system) for one in found(store)) == [(410, "mine"), (800, "old-name")]
+
+
 def test_an_empty_filter_finds_empty_cells(store: Store) -> None:
     """And blanks around a text do not tell, as around a cell."""
     load(store, [line(1, 800), line(1, 700, size=""), line(1, 600, compiler="")])

@@ -1,0 +1,291 @@
+"""Limits of queues and qualities of service: what a job gets, and what is said or refused where it wants more."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from modak.dsl import Request
+from modak.errors import Infeasible
+from modak.facts import Facts, Queue
+from modak.normalise import normalise
+from modak.optimise import Answer, check, optimise, recommend
+from tests.examples import Known, answer, example, nobody_ran_this
+
+LIMITED = (
+    Queue(name="batch", max_nodes=8),
+    Queue(name="batch", qos="part", max_nodes=1, max_cpus=16),
+    Queue(name="batch", qos="large", max_nodes=8, min_cpus=96),
+    Queue(name="batch", qos="cards", max_nodes=8, min_gpus=1),
+    Queue(name="batch", qos="lean", max_nodes=8, max_memory_gb=20, min_memory_gb=12),
+    Queue(name="batch", qos="huge", max_nodes=8, min_memory_gb=100),
+    Queue(name="batch", qos="each", max_nodes=8, max_cpus_per_node=16, max_memory_per_node_gb=10),
+)
+
+
+def in_quality(
+    known: Known,
+    qos: str | None,
+    name: str | None = None,
+    *,
+    shared: bool = False,
+    whole: bool = False,
+    given: float | None = 0.1,
+    usual: str | None = None,
+    **job: Any,
+) -> Answer:
+    """The answer to a request with a quality of service of :data:`LIMITED`, on SuperMUC-NG with those."""
+    facts = known(name)
+    here = facts.systems["supermuc-ng"]
+    gives = {"shared_nodes": shared, "whole_nodes": whole}
+    thin = here.partitions[0].model_copy(update={"queues": LIMITED, "default_memory_per_cpu_gb": given, "qos": usual, **gives})
+    document = {
+        "target": {"name": "supermuc-ng"},
+        "application": {"app_tag": name or "new", "app_type": "mpi", "executable": "./a", **job.pop("application", {})},
+        "job_options": {"qos": qos, **job},
+    }
+    system = here.model_copy(update={"partitions": (thin,)})
+    return optimise(normalise({"job": document}).request, replace(facts, systems={"supermuc-ng": system}))
+
+
+@pytest.mark.parametrize("application", [None, "3dgan"])
+def test_a_job_has_the_part_of_a_node_that_its_quality_of_service_gives(application: str | None, known: Known) -> None:
+    """And the memory that belongs to it, also if larger layouts were measured: Slurm would let a whole node wait for ever."""
+    lines = in_quality(known, "part", application).texts.job_script.splitlines()
+    asked = dict(line.removeprefix("#SBATCH --").split("=", 1) for line in lines if line.startswith("#SBATCH --") and "=" in line)
+    assert (asked["nodes"], int(asked["ntasks-per-node"]) * int(asked["cpus-per-task"])) == ("1", 8)
+    assert asked["mem"] == f"{int(77e9 / 48 * 8) // 2**20}M"
+
+
+def test_a_job_that_names_no_quality_of_service_has_the_limits_of_the_usual_one(known: Known) -> None:
+    """Its script names that one, and would wait for ever beyond them; a job that names another has those."""
+    script = in_quality(known, None, usual="part").texts.job_script
+    assert all(f"#SBATCH {option}\n" in script for option in ("--qos=part", "--nodes=1", "--ntasks-per-node=8"))
+    with pytest.raises(Infeasible, match="a job with qos part on supermuc-ng has at most 16 CPUs, and this one has 32"):
+        in_quality(known, None, usual="part", node_count=2)
+    assert "#SBATCH --ntasks-per-node=48\n" in in_quality(known, "large", usual="part", node_count=2).texts.job_script
+
+
+@pytest.mark.parametrize(
+    ("qos", "options", "given", "asks"),
+    [
+        ("lean", {"node_count": 1, "process_count_per_node": 48}, 0.1, 20e9),
+        ("lean", {"node_count": 2, "process_count_per_node": 48}, 0.1, 10e9),
+        ("lean", {"node_count": 2, "process_count_per_node": 48}, 0.5, 10e9),  # by default a node would give 48 GB
+        ("lean", {"node_count": 4, "process_count_per_node": 48}, 0.5, 5e9),
+        ("lean", {"node_count": 1, "process_count_per_node": 48}, None, 20e9),  # or, without a default, all that it has
+        ("lean", {"node_count": 1, "process_count_per_node": 1}, None, 20e9),  # also to a part of its cores
+        ("lean", {"node_count": 1, "process_count_per_node": 1}, 0.1, 12e9),
+        ("lean", {"node_count": 1, "process_count_per_node": 1, "memory_limit": "15 GB"}, 0.1, 15e9),
+        ("lean", {"node_count": 1, "process_count_per_node": 1, "node_exclusive": True}, 0.1, 20e9),  # whole, but for its memory
+        ("each", {"node_count": 4, "process_count_per_node": 8}, 0.1, 10e9),
+        ("each", {"node_count": 4, "process_count_per_node": 2}, 0.1, 77e9 / 48 * 2),
+        ("part", {"node_count": 1, "process_count_per_node": 8}, None, None),
+        ("part", {"node_count": 1, "process_count_per_node": 8}, 4.0, None),
+    ],
+)
+def test_a_job_asks_for_memory_within_the_limits_of_its_quality_of_service(
+    qos: str, options: dict[str, Any], given: float | None, asks: float | None, known: Known
+) -> None:
+    """Of each of its nodes, whatever the scheduler gives to a job that asks for none: Slurm would let it wait for ever."""
+    lines = in_quality(known, qos, application={"threads": 1}, given=given, **options).texts.job_script.splitlines()
+    asked = [line for line in lines if line.startswith("#SBATCH --mem")]
+    least = [f"#SBATCH --mem={-(-int(asks) // 2**20) if asks == 12e9 else int(asks) // 2**20}M"] if asks else []
+    assert asked == least
+
+
+@pytest.mark.parametrize(
+    ("qos", "options", "says"),
+    [
+        (
+            "lean",
+            {"node_count": 2, "memory_limit": "11 GB"},
+            "job_options.memory_limit: a job with qos lean on supermuc-ng has at most 20 GB",
+        ),
+        (
+            "lean",
+            {"node_count": 8, "memory_limit": "6 GB"},
+            "has at most 20 GB of memory, and this one has 6 GB on each of 8 nodes: on 3 nodes at most",
+        ),
+        ("huge", {"node_count": 1}, "has at least 100 GB of memory, and this one has 77 GB on each of 1 node"),
+        ("huge", {"node_count": 1, "given": None}, "has at least 100 GB of memory, and this one has 77 GB on each of 1 node"),
+        ("lean", {"node_count": 2, "memory_limit": "5 GB"}, "has at least 12 GB of memory, and this one has 5 GB on each of 2 nodes"),
+        ("lean", {"memory_limit": "30 GB"}, "30 GB per node requested, but only 20 GB are usable on nodes of supermuc-ng with qos lean"),
+        ("lean", {"node_count": 2, "minimum_memory_per_processor": "300 MB"}, "job_options.minimum_memory_per_processor: a job with qos"),
+        ("each", {"node_count": 4, "memory_limit": "11 GB"}, "11 GB per node requested, but only 10 GB are usable"),
+        (
+            "each",
+            {"process_count_per_node": 17},
+            "application.threads: jobs with qos each on supermuc-ng get parts of nodes, 8 cores of each",
+        ),
+        ("part", {"node_exclusive": True}, "job_options.node_exclusive: jobs with qos part on supermuc-ng get parts of nodes"),
+        (
+            "part",
+            {"process_count_per_node": 17},
+            "application.threads: jobs with qos part on supermuc-ng get parts of nodes, 8 cores of each",
+        ),
+        ("large", {"node_count": 8, "process_count_per_node": 1}, "qos large on supermuc-ng has at least 96 CPUs, and this one has 16"),
+        ("cards", {}, "job_options.request_gpus: a job with qos cards on supermuc-ng has at least 1 GPU, and this one has 0"),
+        (None, {"node_exclusive": True, "shared": True}, "job_options.node_exclusive: jobs on supermuc-ng get parts of nodes"),
+        (None, {"whole": True, "shared": True}, "job_options.partition: jobs on supermuc-ng get parts of nodes"),
+    ],
+)
+def test_a_job_that_its_quality_of_service_does_not_take_is_refused(
+    qos: str | None, options: dict[str, Any], says: str, known: Known
+) -> None:
+    """Slurm rejects it, or holds it for ever."""
+    with pytest.raises(Infeasible, match=re.escape(says)):
+        in_quality(known, qos, **options)
+
+
+@pytest.mark.parametrize("limit", [{"max_cpus": 16}, {"max_memory_gb": 100.0}, {"max_memory_per_node_gb": 10.0}])
+def test_a_job_without_a_time_is_not_sent_to_a_longer_queue_for_parts_of_nodes(limit: dict[str, Any], known: Known) -> None:
+    """It would be refused there, and has whole nodes in the other one."""
+    long = Queue(name="batch", qos="long", max_nodes=8, max_wall_time_s=604_800, **limit)
+    script = nobody_ran_this(known, (Queue(name="batch", max_nodes=8), long), job_options={"wall_time_limit": None}).texts.job_script
+    assert "--qos" not in script
+
+
+LONGER = {"name": "batch", "qos": "long", "max_nodes": 8, "max_wall_time_s": 86_400}
+TEN_HOURS = {"wall_time_limit": 36_000, "node_count": 2, "process_count_per_node": 48}
+
+
+@pytest.mark.parametrize("limit", [{"max_memory_gb": 20.0}, {"max_memory_per_node_gb": 10.0}])
+def test_the_queue_that_a_time_selects_limits_the_memory(limit: dict[str, Any], known: Known) -> None:
+    """A shorter job, which gets another queue, asks for none."""
+    queues = (Queue(name="batch", max_nodes=8, max_wall_time_s=3600), Queue.model_validate({**LONGER, **limit}))
+    long, short = (nobody_ran_this(known, queues, job_options={**TEN_HOURS, "wall_time_limit": time}).texts for time in (36_000, 600))
+    assert "#SBATCH --qos=long\n" in long.job_script
+    assert f"#SBATCH --mem={int(1e10) // 2**20}M\n" in long.job_script
+    assert "--mem" not in short.job_script
+
+
+def test_the_queue_that_a_time_selects_limits_the_cpus_of_each_node(known: Known) -> None:
+    """The job was planned for whole nodes, which others of its queues give."""
+    queues = (Queue(name="batch", max_nodes=8, max_wall_time_s=3600), Queue.model_validate({**LONGER, "max_cpus_per_node": 16}))
+    with pytest.raises(Infeasible, match="a job with qos long on supermuc-ng has at most 16 CPUs per node, and this one has 96"):
+        nobody_ran_this(known, queues, job_options=TEN_HOURS)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "limit", "asks"),
+    [
+        (48, {"max_memory_gb": 20.0}, 19_073),
+        (48, {"min_memory_gb": 60.0}, 73_432),
+        (1, {"min_memory_gb": 4.001366016}, 3816),
+        (48, {"max_memory_gb": 2.001731584}, 1909),
+    ],
+)
+def test_memory_that_a_sites_own_directives_ask_for_counts(ranks: int, limit: dict[str, Any], asks: int, known: Known) -> None:
+    """Not what a job would get that asks for none. Limits in whole MiB are asked for to the MiB."""
+    facts = known(None)
+    here = facts.systems["supermuc-ng"]
+    thin = here.partitions[0].model_copy(
+        update={
+            "queues": (Queue.model_validate({"name": "batch", "max_nodes": 8, **limit}),),
+            "default_memory_per_cpu_gb": 0.5,
+            "resource_directives": ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--mem={memory_mib_per_node}M"),
+        }
+    )
+    job = {
+        "application": {"app_type": "mpi", "executable": "./a"},
+        "target": {"name": "supermuc-ng"},
+        "job_options": {"node_count": 1, "process_count_per_node": ranks},
+    }
+    known_here = replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": (thin,)})})
+    script = optimise(normalise({"job": job}).request, known_here).texts.job_script
+    assert f"#SBATCH --mem={asks}M\n" in script
+
+
+def test_a_job_with_a_quality_of_service_of_its_own_has_not_the_limits_of_another_one(known: Known) -> None:
+    """One that the system file does not have."""
+    long = Queue(name="batch", qos="long", max_nodes=8, max_cpus=16, max_wall_time_s=604_800)
+    script = nobody_ran_this(known, (Queue(name="batch", max_nodes=8), long), job_options={"qos": "other"}).texts.job_script
+    assert "--qos=other\n" in script
+
+
+def test_a_node_for_itself_brings_all_of_its_gpus(known: Known) -> None:
+    """Slurm counts them, and would let the job wait for ever with a quality of service that allows one."""
+    facts = known(None)
+    system = facts.systems["dgx-1"]
+    queues = (Queue(name="gpu", max_nodes=1), Queue(name="gpu", qos="one", max_nodes=1, max_gpus=1))
+    gpus = system.partitions[0].model_copy(update={"queues": queues})
+    facts = replace(facts, systems={system.name: system.model_copy(update={"partitions": (gpus,), "scheduler": "slurm"})})
+
+    def asking(**options: Any) -> Request:
+        job = {"qos": "one", "request_gpus": 1, "wall_time_limit": 600, **options}
+        application = {"app_tag": "x", "executable": "./a"}
+        return normalise({"job": {"target": {"name": system.name}, "application": application, "job_options": job}}).request
+
+    assert optimise(asking(), facts).texts.job_script
+    with pytest.raises(Infeasible, match=f"at most 1 GPU, and this one has {gpus.node.accelerators}"):
+        optimise(asking(node_exclusive=True), facts)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"partition": "general", "node_count": 4}, "queue general .* 17 to 768 nodes, but this one has 4: .*; micro would take it"),
+        (
+            {"node_count": 5000, "reservation": "all"},
+            "queue large .* 769 to 3168 nodes, but this one has 5000: the scheduler will reject it$",
+        ),
+    ],
+)
+def test_a_queue_that_does_not_take_the_job_is_warned_of(asked: dict[str, Any], says: str, known: Known) -> None:
+    """And named in the script all the same: the default one would have other nodes or limits."""
+    found = answer(example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={}), known)
+    assert [re.search(says, one.message) is not None for one in found.plan.warnings if "queue" in one.message] == [True]
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"partition": "general", "node_count": 4}, "partition"),
+        ({"queue": "general", "node_count": 4}, "queue"),
+        ({"partition": "thin", "queue": "general", "node_count": 4}, "queue"),
+        ({"node_count": 5000, "reservation": "all"}, "node_count"),
+    ],
+)
+def test_a_queue_that_does_not_take_the_job_is_warned_of_where_it_is_named(asked: dict[str, Any], field: str, known: Known) -> None:
+    """Or where so many nodes are asked for."""
+    found = answer(example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={}), known)
+    assert [one.field for one in found.plan.warnings if "will reject it" in one.message] == [f"job_options.{field}"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"node_count": 5000}, "node_count: queue large of .* takes jobs of 769 to 3168 nodes, but this one has 5000"),
+        ({"node_count": 1000, "queue": "general"}, "queue: queue general .* 17 to 768 nodes, but this one has 1000; large would take it"),
+        ({"node_count": 1000, "queue": "general", "reservation": "all"}, None),
+        ({"node_count": 1000, "queue": "general", "qos": "own"}, None),
+    ],
+)
+@pytest.mark.parametrize("ask", [optimise, recommend, check])
+def test_more_nodes_than_a_queue_takes_are_refused(
+    ask: Callable[[Request, Facts], object], asked: dict[str, Any], says: str | None, known: Known
+) -> None:
+    """Slurm keeps such a job waiting for ever, unless a reservation or another quality of service has limits of its own."""
+    request = example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={})
+    with pytest.raises(Infeasible, match=f"^job_options.{says}$") if says else nullcontext():
+        ask(request, known(request.workload_name))
+
+
+@pytest.mark.parametrize(("ranks", "said"), [(1, "1 rank"), (96, "96 ranks")])
+def test_the_ranks_that_nodes_are_for_are_named(ranks: int, said: str, known: Known) -> None:
+    """One of them, too, in good English."""
+    found = answer(example("3dgan-supermuc-ng", application__mpi_ranks=ranks, optimisation__objective={}), known)
+    assert [line for line in found.plan.decisions if re.fullmatch(f"nodes: [0-9]+, for the requested {said}", line)]
+
+
+def test_the_closest_to_more_nodes_than_a_queue_takes_says_what_is_missed(known: Known) -> None:
+    """And is ranked all the same, to be looked at."""
+    request = example("3dgan-supermuc-ng", job_options={"node_count": 5000}, optimisation__objective={})
+    found = recommend(request, known(request.workload_name), closest=True)
+    assert (found.choices[0].configuration.nodes, found.missed is not None and "takes jobs of 769 to 3168" in found.missed) == (5000, True)
