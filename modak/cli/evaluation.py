@@ -142,9 +142,11 @@ def _of_system(curves: Sequence[Curve], system: str | None) -> list[Curve]:
 
 
 def _named(known: Mapping[str, Curve], wanted: Sequence[str]) -> list[Curve]:
+    from modak.service.records import no_model
+
     for identity in wanted:
         if identity not in known:
-            raise NotFound(f"no model has the id {identity[:80]!a} ('modak models list' shows them)", field="MODEL_ID")
+            raise no_model(identity, "MODEL_ID")
     return _several([known[identity] for identity in wanted], all_sizes=True)
 
 
