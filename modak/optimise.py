@@ -212,17 +212,17 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
     try:
         decision = decide(request, facts)
         wall_time_of(request, decision)
-        return _recommended(request, facts, decision, beyond_limit(request, decision))
+        return _recommended(request, decision, beyond_limit(request, decision))
     except Infeasible as error:
         if not closest:
             raise
-        return replace(_recommended(request, facts, decide(request, facts, rank_closest)), missed=error.faults[0].message)
+        return replace(_recommended(request, decide(request, facts, rank_closest)), missed=error.faults[0].message)
 
 
-def _recommended(request: Request, facts: Facts, decision: Decision, of_limits: Sequence[Notice] = ()) -> Recommendation:
+def _recommended(request: Request, decision: Decision, of_limits: Sequence[Notice] = ()) -> Recommendation:
     """The configurations; ``of_limits``: what should be known of the time and the nodes that a job may have."""
     target, request = decision.target, without_compilers(request, decision.given_up)
-    _check_known(target, decision, facts)
+    _check_known(decision)
     shown = dict.fromkeys((decision.best, *best_of_other_shapes(decision), *pareto_front(decision, MOST_ON_FRONT)))
     choices = tuple(_with_image(request, decision, index) for index in sorted(shown, key=decision.ranking.score.__getitem__))
     least = decision.scored.least_work / 3600
@@ -252,9 +252,10 @@ def _of_first(request: Request, decision: Decision) -> tuple[Notice, ...]:
         return tuple(Notice(field=fault.field, message=fault.message) for fault in error.faults)
 
 
-def _check_known(target: Target, decision: Decision, facts: Facts) -> None:
+def _check_known(decision: Decision) -> None:
     """Raise :class:`modak.errors.UnknownName` for a system of which neither a description nor results (also doubted ones, which advice
     names) are known; but not if results of no system may be meant, and its name is like none that is known."""
+    target, facts = decision.target, decision.facts
     if not target.name or target.system or decision.evidence.known:
         return
     measured = {same_name(name) for name in (*decision.measured_on, *(one.series.system for one in facts.doubted)) if name}

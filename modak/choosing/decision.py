@@ -31,6 +31,7 @@ from modak.perfmodel import Curve
 from modak.prepared import Prepared, prepared
 from modak.target import Target, resolve, target_key
 from modak.text.amounts import as_given
+from modak.text.numbering import Numbers
 
 
 @dataclass(frozen=True)
@@ -271,3 +272,14 @@ def pareto_front(decision: Decision, most: int) -> tuple[int, ...]:
         return ()
     front = pareto(decision.scored, decision.ranking.order)
     return front if len(front) <= most else tuple(front[round(i * (len(front) - 1) / (most - 1))] for i in range(most))
+
+
+def results_behind(decision: Decision) -> Numbers:
+    """The results behind the prediction of the choice: those of its own curve, and of other curves that the prediction uses."""
+    if not decision.evidence.known:
+        return ()
+    found = decision.evidence.predictions_at(decision.best)
+    alone = decision.scored.basis[decision.best] in ("measured", "interpolated")
+    used = set() if alone else set(found.others)
+    curves = [found.curve, *(curve for curve in decision.facts.models if used and curve.measured in used)]
+    return tuple(dict.fromkeys(numbers for curve in curves if curve for numbers in curve.result_ids))

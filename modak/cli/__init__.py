@@ -20,7 +20,22 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import modak
-from modak.cli import asking, building, common, detecting, evaluation, keys, knowledge, recipes, results, running, show, sizing, tuning
+from modak.cli import (
+    asking,
+    building,
+    common,
+    detecting,
+    evaluation,
+    keys,
+    knowledge,
+    nextruns,
+    recipes,
+    results,
+    running,
+    show,
+    sizing,
+    tuning,
+)
 from modak.cli.usage import explained
 from modak.errors import Fault, ModakError
 from modak.interrupts import INTERRUPTED, ignore_further
@@ -180,8 +195,8 @@ def _class_of(function: Callable[..., None]) -> type[TyperCommand]:
 FIRST: Final[tuple[Callable[..., None], ...]] = (asking.optimise, asking.recommend, asking.predict, sizing.size, tuning.tune, results.load)
 LAST: Final[tuple[Callable[..., None], ...]] = (asking.validate, asking.schema, running.serve, keys.audit)
 FURTHER: Final[tuple[tuple[typer.Typer, Callable[..., None]], ...]] = (
-    (results.app, evaluation.plan),
-    (results.app, evaluation.calibration),
+    (results.app, nextruns.plan),
+    (results.app, nextruns.calibration),
     (knowledge.models, evaluation.evaluate),
     (knowledge.models, evaluation.plot),
     (knowledge.systems, detecting.detect),

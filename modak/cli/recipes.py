@@ -89,7 +89,7 @@ def planned(
 ) -> Recipe:
     """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
     from modak.facts import same_version
-    from modak.normalise.sections import framework_of
+    from modak.normalise.unknown import framework_of
     from modak.recipes import plan as recipes
     from modak.text.grammar import version_range
 

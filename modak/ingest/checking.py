@@ -80,19 +80,17 @@ def _failures_counted(raw: Raw, name: str) -> Raw:
     """Rows whose value is a word for a failed run, as rows that count one: :mod:`modak.results.failures`."""
     if "value" not in raw.columns:
         return raw
-    cells = raw.columns["value"]
-    counted_by = [failures.WORDS.get(text.strip().lower()) for text in cells.texts]
-    failed = np.array([one is not None for one in counted_by], dtype=bool)[cells.codes]
+    cells, rows = raw.columns["value"], len(raw.lines)
+    counted_by = [failures.WORDS.get(text.strip().lower(), "") for text in cells.texts]
+    failed = np.array([bool(metric) for metric in counted_by], dtype=bool)[cells.codes]
     if not failed.any():
         return raw
     lines, runs = raw.lines[failed], counted(int(failed.sum()), "row")
+    of_failed = {"value": Cells.constant("1", rows), "unit": Cells.constant("", rows), "metric": Cells(cells.codes, counted_by)}
     columns = dict(raw.columns)
-    for column, texts in (("value", "1"), ("unit", ""), ("metric", None)):
-        given = columns.get(column) or Cells.constant("", len(raw.lines))
-        columns[column] = Cells.of(
-            (texts if texts is not None else counted_by[code] or "") if out else given[row]
-            for row, (out, code) in enumerate(zip(failed.tolist(), cells.codes.tolist(), strict=True))
-        )
+    for column, cell in of_failed.items():
+        given = columns.get(column) or Cells.constant("", rows)
+        columns[column] = Cells.of((cell if out else given)[row] for row, out in enumerate(failed.tolist()))
     note = f"{name}:{lines[0]}: {runs} of failed runs{also(lines[1:])}; they count as failed_runs or out_of_memory"
     return replace(raw, columns=columns, notes=(*raw.notes, note))
 

@@ -272,7 +272,7 @@ def uncounted(values: Mapping[str, Any], laid: Mapping[str, int | None], ranks: 
     {'size': '4'}
     """
     nodes, threads, gpus = (laid.get(column) or 0 for column in ("nodes", "threads_per_rank", "gpus_per_node"))
-    totals = {"ranks": (ranks, (ranks or 0) * threads), "gpus": (nodes * gpus,)}
+    totals = {"total_ranks": (ranks, (ranks or 0) * threads), "total_gpus": (nodes * gpus,)}
 
     def counts(name: str, value: Any) -> bool:
         if nodes == 1 and _PART_OF_NODE.fullmatch(str(value)):

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from modak.ingest import vocabulary
 from modak.ingest.table import LAYOUT, MOST_COLUMNS
+from modak.ingest.totals import TOTALS
 from modak.ingest.values import quoted
 from modak.results import metrics
 from modak.text.amounts import listed
@@ -226,20 +227,21 @@ def _grid(bare: str, among: Sequence[str]) -> Hint | None:
 
 
 def _total(name: str, *, loading: bool) -> Hint | None:
-    def option(column: str) -> str:
-        return f" ({renaming(name, column)})" if loading else ""
-
-    counts = _counts(name)
-    if counts == "ranks":
-        others = "on each node 'ranks_per_node', threads of each rank 'threads_per_rank'"
-        return Hint(f"ranks over all nodes are 'total_ranks'{option('total_ranks')}, {others}", "total_ranks")
-    if counts == "gpus":
-        return Hint(f"GPUs over all nodes are 'total_gpus'{option('total_gpus')}, on each node 'gpus_per_node'", "total_gpus")
-    return None
+    column = layout_column(name)
+    if column is None or column not in TOTALS:
+        return None
+    what, threads = ("ranks", ", threads of each rank 'threads_per_rank'") if column == "total_ranks" else ("GPUs", "")
+    option = f" ({renaming(name, column)})" if loading else ""
+    return Hint(f"{what} over all nodes are {column!r}{option}, on each node {TOTALS[column]!r}{threads}", column)
 
 
-def _counts(name: str) -> str | None:
-    """What a heading counts over all nodes, ``ranks`` or ``gpus``, or the column of the layout that it means; ``None``: neither."""
+def layout_column(name: str) -> str | None:
+    """The column of the layout, or of what is counted over all nodes, whose count a heading, or a parameter of this name, gives; ``None``:
+    it gives none.
+
+    >>> layout_column("num_nodes"), layout_column("num_tasks"), layout_column("size")
+    ('nodes', 'total_ranks', None)
+    """
     return _counted(_bare(name)) or _counted(_bare(_CAMEL.sub("_", name[:_LONGEST])))
 
 
@@ -249,12 +251,12 @@ def _counted(bare: str) -> str | None:
     counted = f"{found['what']}s" if found and found["one"] else found["what"] if found else plain
     for word in (plain, counted):
         if word in vocabulary.TOTALS:
-            return "ranks"
+            return "total_ranks"
         if word in vocabulary.GPU_TOTALS:
-            return "gpus"
+            return "total_gpus"
         column = vocabulary.COLUMN_OF.get(word)
         if column in LAYOUT:
-            return "ranks" if "total_" in plain and column != "nodes" else column
+            return "total_ranks" if "total_" in plain and column != "nodes" else column
     return None
 
 
@@ -269,7 +271,7 @@ def _said(bare: str) -> Hint | None:
 def _column(name: str, bare: str, columns: Collection[str], among: Sequence[str], *, loading: bool) -> Hint | None:
     other = bare.endswith("time") or bare in vocabulary.OTHER_WORDS  # a time is neither the runtime of containers nor a system
     spelt_alike = "" if other else _alike(bare, columns)
-    near = vocabulary.COLUMN_OF.get(bare) or _counts(name) or spelt_alike
+    near = vocabulary.COLUMN_OF.get(bare) or layout_column(name) or spelt_alike
     if not near:
         return None
     if near == "value" and near in among and near != spelt_alike:
@@ -409,15 +411,6 @@ def no_measurement(name: str) -> str:
     if _is_ratio(bare):
         return "a ratio"
     return f"a rate of each {bare.rpartition('_')[2]}" if _rate_of_one(bare) else ""
-
-
-def layout_column(name: str) -> str | None:
-    """The column of the layout whose count a parameter of this name gives; ``ranks`` and ``gpus``: over all nodes; ``None``: it gives none.
-
-    >>> layout_column("num_nodes"), layout_column("num_tasks"), layout_column("size")
-    ('nodes', 'ranks', None)
-    """
-    return _counts(name)
 
 
 def measured(names: Sequence[str]) -> list[str]:

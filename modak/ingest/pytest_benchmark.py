@@ -20,7 +20,7 @@ class PytestBenchmark:
     name = "pytest_benchmark"
 
     def recognises(self, head: bytes, name: str) -> bool:
-        """By the machine's description, or by the statistics where the description is long."""
+        """By the machine's description."""
         return documents.has_keys(head, ("machine_info",))
 
     def read(self, source: Source) -> Iterator[Raw]:

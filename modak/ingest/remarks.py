@@ -332,9 +332,8 @@ def _counts_as_parameters(touched: Iterable[SeriesKey]) -> Iterator[str]:
         for name, value in key.params.items():
             values.setdefault(name, {})[value] = None
     for name, found in values.items():
-        what = layout_column(name)
-        if what is not None and what != "batch_size" and len(found) > 1:
-            column = {"ranks": "total_ranks", "gpus": "total_gpus"}.get(what, what)
+        column = layout_column(name)
+        if column is not None and column != "batch_size" and len(found) > 1:
             way = f"if it is a count of the layout, load it as {column!r}"
             yield f"parameter {name!r}: runs with {listed(list(found), SHOWN)} count as different problems; {way}"
 

@@ -17,7 +17,7 @@ from modak.facts import same_image
 from modak.normalise.fields import begin, command_line, dependency, email, events, joined, one_word, resources, signal, source, variables
 from modak.normalise.mpirun import without_launcher
 from modak.normalise.optimisation import optimisation
-from modak.normalise.sections import OBJECT, elsewhere, label, remembered, section_of, spelt
+from modak.normalise.sections import OBJECT, label, remembered, section_of, spelt
 from modak.normalise.spellings import (
     Read,
     Reader,
@@ -36,6 +36,7 @@ from modak.normalise.spellings import (
     whole,
 )
 from modak.normalise.torchrun import with_launchers_counts
+from modak.normalise.unknown import elsewhere
 from modak.text.documents import without_schema
 from modak.text.faults import join
 from modak.text.grammar import IMAGE_ENDINGS

@@ -12,8 +12,9 @@ from pydantic import AliasChoices, BaseModel, ValidationError
 from modak import dsl, plugins
 from modak.dsl.document import Fraction
 from modak.errors import Fault, did_you_mean, unknown
-from modak.normalise.sections import as_object, checked, framework_of, label, spelt, unknown_keys
+from modak.normalise.sections import as_object, checked, label, spelt, unknown_keys
 from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, Reader, fold, is_blank, share, shown, spellings, version
+from modak.normalise.unknown import framework_of
 from modak.text.faults import join
 from modak.text.grammar import VersionRange
 

@@ -12,9 +12,8 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from modak import dsl, plugins
 from modak.dsl.document import Bytes, Document, Fraction, Seconds
-from modak.errors import BadSyntax, Fault, nearest_name
+from modak.errors import BadSyntax, Fault
 from modak.normalise.spellings import (
     EMPTY,
     LEFT_OUT,
@@ -33,6 +32,7 @@ from modak.normalise.spellings import (
     whole,
     wrong,
 )
+from modak.normalise.unknown import unknown_key
 from modak.text.documents import strict_json
 from modak.text.faults import an_object, faults_of, join
 
@@ -44,9 +44,6 @@ _LONGEST_CACHED_VALUE: Final = 1000
 
 OBJECT: Final = (dict, Mapping)
 """Types of objects; ``dict`` comes first because it is recognised faster."""
-
-MOST_LISTED: Final = 12
-"""Longest list of known keys in a note; longer ones are in the schema."""
 
 
 def section(fields: Mapping[str, Reader], model: type[BaseModel] | None = None, *, also: Mapping[str, str] | None = None) -> Reader:
@@ -178,95 +175,10 @@ def spelt(
 
 def unknown_keys(keys: list[Any], known: Collection[str], path: str) -> tuple[Fault, ...]:
     """A note for each of the first :data:`MOST_NOTES` unknown keys, and one for the rest."""
-    notes = [Fault(join(path, label(key)), _unknown(str(key), known)) for key in keys[:MOST_NOTES]]
+    notes = [Fault(join(path, label(key)), unknown_key(str(key), known)) for key in keys[:MOST_NOTES]]
     if len(keys) > MOST_NOTES:
         notes.append(Fault(path, f"{len(keys) - MOST_NOTES} more unknown keys are ignored"))
     return tuple(notes)
-
-
-_ELSEWHERE: Final[Mapping[str, str]] = {
-    name: f"{place}.{name}"
-    for place, names in (
-        ("optimisation.ai_training.config", ("ai_framework", "distributed_training")),
-        ("optimisation.hpc.config", ("parallelisation",)),
-        ("optimisation.opt_build", dsl.OptBuild.model_fields),
-        ("target", ("job_scheduler_type",)),
-        ("optimisation", ("enable_opt_build", "enable_autotuning", "opt_build", "autotuning", "objective", "workload")),
-        ("optimisation.workload", dsl.Workload.model_fields),
-        ("optimisation.objective", dsl.Objective.model_fields),
-        ("application", dsl.Application.model_fields),
-        ("job_options", dsl.JobOptions.model_fields),
-    )
-    for name in names
-}
-"""Fields of a request that are written into another of its sections, by name."""
-
-
-def elsewhere(key: str) -> str | None:
-    """The place of a field, or of a framework's options, that belongs into another section."""
-    found = framework_of(key)
-    return f"optimisation.{'hpc' if found.kind == 'parallel' else 'ai_training'}.{found.name}" if found else _ELSEWHERE.get(fold(key))
-
-
-def framework_of(key: Any) -> Any | None:
-    """The framework whose options a key holds: ``tensorflow`` or, as published, ``ai_framework-tensorflow``; ``None``: there is none."""
-    name = fold(key).removeprefix("ai_framework_").removeprefix("parallelisation_").removeprefix("parallelization_")
-    return plugins.named("frameworks", name.replace("_", "-"))
-
-
-_NOT_HERE: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("module", "modules"), "those of a site are in its system file; load your own before you submit"),
-    **dict.fromkeys(
-        ("env", "environment", "environment_variables"),
-        "optimisation.autotuning.setting.environment sets variables, job_options.copy_environment_variable passes yours on",
-    ),
-    **dict.fromkeys(
-        ("requirements", "packages", "pip", "conda", "conda_env", "venv", "virtualenv", "python"),
-        "begin the executable with the path of your environment's Python, and set target.container_runtime to 'none'; or use an image "
-        "that has the packages",
-    ),
-    "image": "application.container_runtime names an image",
-    **dict.fromkeys(("working_directory", "workdir", "work_dir", "cwd", "chdir"), "a job starts in the folder from which it is submitted"),
-}
-"""What requests are often expected to have, and where it is instead."""
-_MEANT: Final[Mapping[str, str]] = {
-    word: field
-    for field, words in {
-        "memory_limit": ("mem", "memory", "memory_per_node"),
-        "minimum_memory_per_processor": ("mem_per_cpu", "memory_per_core"),
-        "core_count_per_process": ("cpus", "ncpus", "cpus_per_task", "cores_per_task", "cores_per_rank"),
-        "mpi_ranks": ("ranks", "tasks", "ntasks", "processes", "nprocs"),
-        "process_count_per_node": ("ppn", "ntasks_per_node", "tasks_per_node", "mpiprocs"),
-        "node_count": ("nodes", "nnodes", "num_nodes"),
-        "request_gpus": ("gres", "gpu", "gpus", "ngpus", "num_gpus", "gpus_per_node"),
-        "core_count": ("cores", "cores_per_node", "cpus_per_node"),
-        "wall_time_limit": ("walltime", "wall_time", "time_limit"),
-        "node_exclusive": ("exclusive",),
-        "job_array": ("array",),
-        "job_dependency": ("dependency",),
-        "architecture_constraint": ("features", "constraint"),
-        "email_address": ("mail", "mail_user"),
-        "request_event_notification": ("mail_type",),
-        "request_specific_nodes": ("nodelist", "hosts"),
-        "defer_job": ("begin", "start"),
-        "copy_environment": ("export",),
-        "account": ("project",),
-        "executable": ("command", "cmd", "program", "script"),
-        "container_runtime": ("container",),
-        "ai_framework": ("framework",),
-    }.items()
-    for word in words
-}
-"""Names that options of schedulers and other tools have for a field."""
-
-
-def _unknown(key: str, known: Collection[str]) -> str:
-    if where := _NOT_HERE.get(fold(key)):
-        return f"unknown key, ignored: {where}"
-    meant = _MEANT.get(fold(key))
-    close = (meant if meant in known else elsewhere(meant or key)) or nearest_name(key, sorted(known))
-    listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
-    return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
 
 
 _ODD: Final = re.compile(r"[^!-~]")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from modak.errors import UnknownName
+from modak.errors import NotFound, UnknownName
 from modak.facts import Fact, Result, same_image, same_name
 from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
@@ -97,6 +97,11 @@ def model_id(curve: Curve) -> str:
     """The id of a curve: the same for the same series, layout, ranks per GPU and scale."""
     key = f"{curve.series.model_dump_json()}{curve.layout.model_dump_json()}{curve.scale}{curve.ranks_per_gpu or ''}"
     return hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+def no_model(model_id: str, field: str) -> NotFound:
+    """The error for an id that no curve has."""
+    return NotFound(f"no model has the id {model_id[:80]!a} ('modak models list' shows them)", field=field)
 
 
 def given_cells(point: Point) -> Json:

@@ -15,9 +15,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from modak import admission
-from modak.choosing.decision import Decision
+from modak.choosing.decision import results_behind
 from modak.dsl import Notice, Request, Texts
-from modak.errors import Fault, ModakError, NotFound, RequestError, Unavailable
+from modak.errors import Fault, ModakError, RequestError, Unavailable
 from modak.facts import Added, Fact, Facts, Known, Result, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
@@ -37,7 +37,7 @@ from modak.store.audit import Actor, local_actor
 from modak.store.suspects import Judgement
 from modak.store.values import Export, Page
 from modak.text.documents import Json
-from modak.text.numbering import Numbers, Selection, spelt_out
+from modak.text.numbering import Selection, spelt_out
 
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
@@ -224,7 +224,7 @@ class Service:
             return records.item_called(name, self.listing(kind), records.KEYS[kind], kind.removesuffix("s"))
         curve = next((one for one in self.store.models_in_turn() if records.model_id(one) == name), None)
         if curve is None:
-            raise NotFound(f"no model has the id {name[:80]!a} ('modak models list' shows them)", field="name")
+            raise records.no_model(name, "name")
         return records.model(curve)
 
     def curves(self, application: str | None = None) -> dict[str, Curve]:
@@ -238,7 +238,7 @@ class Service:
         """
         if model_id:
             if model_id not in curves:
-                raise NotFound(f"no model has the id {model_id[:80]!a} ('modak models list' shows them)", field="id")
+                raise records.no_model(model_id, "id")
             return {model_id: curves[model_id]}
         if used_by:
             used = set(spelt_out(self.store.plans.get(used_by).result_ids))
@@ -413,7 +413,7 @@ class Service:
             data_version=facts.version,
             application=read.request.workload_name,
             expires_at=expires,
-            result_ids=_behind(settled.decision, facts.models),
+            result_ids=results_behind(settled.decision),
         )
 
 
@@ -457,14 +457,3 @@ def _warnings(read: Normalised, found: Sequence[Notice], *, strict: bool) -> tup
     if strict and warnings:
         raise RequestError(faults=[Fault(warning.field, warning.message) for warning in warnings])
     return warnings
-
-
-def _behind(decision: Decision, models: Sequence[Curve]) -> Numbers:
-    """The results behind the prediction of the choice: those of its own curve, and of other curves that the prediction uses."""
-    if not decision.evidence.known:
-        return ()
-    found = decision.evidence.predictions_at(decision.best)
-    alone = decision.scored.basis[decision.best] in ("measured", "interpolated")
-    used = set() if alone else set(found.others)
-    curves = [found.curve, *(curve for curve in models if used and curve.measured in used)]
-    return tuple(dict.fromkeys(numbers for curve in curves if curve for numbers in curve.result_ids))

@@ -72,6 +72,26 @@ def percent(part: float) -> str:
     return f"{100 * part:.12g}%"
 
 
+def share(part: float | None) -> str | None:
+    """A fraction as a percentage of two or three digits; ``None``: there is none.
+
+    >>> share(0.0341), share(0.5), share(None)
+    ('3.4%', '50%', None)
+    """
+    if part is None:
+        return None
+    return f"{100 * part:.1f}%" if part < 0.0995 else f"{100 * part:.0f}%"
+
+
+def either_way(factor: float) -> str:
+    """A factor by which something may be more, or less.
+
+    >>> either_way(1.2)
+    '× 1.20'
+    """
+    return f"× {factor:.2f}"
+
+
 def as_given(number: float) -> str:
     """A figure of a request with all its digits: a confidence of 0.9999999999 is not 1.
 

@@ -1,4 +1,7 @@
-"""Lengths of time, sizes of memory or data, and switches: the spellings that are read, and the form of times that Slurm reads."""
+"""Lengths of time, sizes of memory or data, and switches: the spellings that are read, and the form of times that Slurm reads.
+
+Units of results are in :mod:`modak.results.metrics`.
+"""
 
 from __future__ import annotations
 

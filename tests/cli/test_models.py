@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modak.cli import evaluation, tuning
+from modak.cli import evaluation, nextruns, tuning
 from modak.perfmodel.planning import LEAST
 from modak.service import Service
 from modak.store import open_store
@@ -198,7 +198,7 @@ def test_plan_takes_options_instead_of_a_request(run: Run) -> None:
 
 def test_the_least_gains_are_those_of_the_library() -> None:
     """They are written out, because a command line that imports the models only for them would start slowly."""
-    assert signature(evaluation.plan).parameters["gain"].default == LEAST
+    assert signature(nextruns.plan).parameters["gain"].default == LEAST
     assert signature(tuning.tune).parameters["gain"].default == SearchOptions().gain
 
 
