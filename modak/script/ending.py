@@ -71,7 +71,8 @@ modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how
 MODAK_KILLED="$(modak_killed)" @killed@
 """
 """The node's name is not ``HOSTNAME``, which may be that of the submit host. ``unfinished`` is the run that a later job may continue.
-``out_of_memory`` is false where status 137 is no want of memory: ``srun`` also gives it for a rank of MPICH's that calls ``MPI_Abort``."""
+``out_of_memory`` is false where status 137 is no want of memory: ``srun`` also gives it for a rank of MPICH's that calls ``MPI_Abort``.
+That is known of a job on one node: the script does not see what other nodes count."""
 _EARLIER: Final = r"""
 modak_part() { # milliseconds that a result counts of this run, with those of the jobs before it; 0: none
     local text="$1" own=0 before=0 times='"seconds": (null|([0-9]+)[.]([0-9]{3}))(, "earlier": ([0-9]+)[.]([0-9]{3}))?, "results"'
@@ -275,7 +276,7 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Lin
         "metric": bool(pattern),
         "folder": bool(report.file and "/" in report.file),
         "after": named and bool(job.post or any(rule.stage == "after" for rule in job.rules)),
-        "killed": named and job.slurm_step,
+        "killed": named and job.slurm_step and job.resources.nodes == 1,
     }
     yield _functions(frozenset(kind for kind, of_it in kinds.items() if of_it), scheduler.restarts or "", scheduler.preempted)
 

@@ -127,11 +127,12 @@ def test_the_status_of_a_run_that_fails_before_other_steps_is_its_own(tmp_path: 
 
 
 def test_ranks_that_were_killed_while_there_was_memory_are_told(tmp_path: Path) -> None:
-    """Slurm kills those of MPICH if one calls MPI_Abort."""
+    """Slurm kills those of MPICH if one calls MPI_Abort. On several nodes another one may have lacked memory."""
     stub(tmp_path, "srun", "exit 137")
-    job = replace(JOB, launcher="srun", resources=Resources(ranks_per_node=2), preflight=False)
-    assert ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path)).returncode == 137
-    assert result(tmp_path)["out_of_memory"] is False
+    for nodes, told in ((1, False), (2, None)):
+        job = replace(JOB, launcher="srun", resources=Resources(nodes=nodes, ranks_per_node=2), preflight=False)
+        assert ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path)).returncode == 137
+        assert result(tmp_path).get("out_of_memory") is told
 
 
 @pytest.mark.parametrize("signal", [None, SIGNAL])

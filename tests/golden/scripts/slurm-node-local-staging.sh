@@ -57,7 +57,6 @@ modak_report() {
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
         test -z "${lost}" || unfinished=', "unfinished": null'
         test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run
-        test "${MODAK_STATUS}" -ne 137 || test "$(modak_killed)" != "${MODAK_KILLED:-none}" || also=', "out_of_memory": false'
     elif test "${took}" -gt 0 && test -z "${lost}"; then
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
         results+="$(modak_metric)"
@@ -66,8 +65,6 @@ modak_report() {
  "exit_status": %d%s, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
         "${ended}" "${MODAK_STATUS}" "${also}" "${seconds}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
-modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how many processes this node had no memory for
-MODAK_KILLED="$(modak_killed)"
 modak_send() { # the result file, and nothing else, to the service that MODAK_SERVER of the job's environment names
     local token="${MODAK_TOKEN:-}"
     test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
