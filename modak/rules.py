@@ -22,14 +22,11 @@ from packaging.version import InvalidVersion, Version
 from modak.cache import Cache
 from modak.errors import Fault, RequestError
 from modak.facts import Condition, Rule, same_runtime
-from modak.jobs.spec import RuleText
+from modak.jobs.spec import RuleText, rivals
 from modak.script.parts import allowed
 from modak.script.shelltext import rule_fault
 from modak.text.grammar import sound, version_range
 from modak.text.words import Word, parse
-
-EXCLUSIVE: Final = (frozenset({"KMP_AFFINITY"}), frozenset({"GOMP_CPU_AFFINITY"}), frozenset({"OMP_PROC_BIND", "OMP_PLACES"}))
-"""Ways to bind threads, of which one script uses one: Intel's OpenMP runtime lets KMP_AFFINITY override OpenMP's own."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +209,7 @@ def _settled(strongest_first: Iterable[Rule]) -> tuple[Mapping[str, Rule], tuple
     lost: list[str] = []
     for rule in strongest_first:
         for name, value in sorted(rule.environment.items()):
-            rival = next((other for other in (name, *_rivals(name)) if other in set_by and set_by[other] is not rule), None)
+            rival = next((other for other in (name, *rivals(name)) if other in set_by and set_by[other] is not rule), None)
             if rival is None:
                 set_by[name] = rule
             elif rival != name:
@@ -222,13 +219,6 @@ def _settled(strongest_first: Iterable[Rule]) -> tuple[Mapping[str, Rule], tuple
                 stronger = f"rule {winner.name} sets {winner.environment[name]} ({_why(winner, rule)})"
                 lost.append(f"rule {rule.name}: {name}={value} is not set, because {stronger}")
     return set_by, tuple(lost)
-
-
-def _rivals(name: str) -> tuple[str, ...]:
-    """Variables that must not be set together with this one."""
-    if not any(name in family for family in EXCLUSIVE):
-        return ()
-    return tuple(sorted(other for family in EXCLUSIVE if name not in family for other in family))
 
 
 def _why(winner: Rule, loser: Rule) -> str:
@@ -273,6 +263,6 @@ def _bad_variables(environment: Mapping[str, str]) -> Iterable[Fault]:
         except (RequestError, ValueError) as error:
             message = error.faults[0].message if isinstance(error, RequestError) else str(error)
             yield Fault(f"environment.{name}", message)
-        clash = [other for other in _rivals(name) if other in environment and name < other]
+        clash = [other for other in rivals(name) if other in environment and name < other]
         if clash:
             yield Fault(f"environment.{name}", f"cannot be combined with {', '.join(clash)}: both bind threads")

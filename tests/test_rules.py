@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from modak import knowledge
 from modak.facts import Condition, Rule
-from modak.rules import EXCLUSIVE, Applied, Situation, apply, rule_faults, rulebook
+from modak.jobs.spec import BINDINGS
+from modak.rules import Applied, Situation, apply, rule_faults, rulebook
 from modak.text.words import line
 
 
@@ -374,7 +375,7 @@ def test_packaged_rules_never_bind_threads_twice(
     """Whatever the job: one way of binding threads, at most."""
     here = replace(HERE, framework=framework, accelerator=accelerator, launcher=launcher, mpi=mpi[0], mpi_version=mpi[1], threaded=threaded)
     found = apply(rulebook(PACKAGED), here).environment
-    assert sum(any(name in found for name in family) for family in EXCLUSIVE) <= 1
+    assert sum(any(name in found for name in family) for family in BINDINGS) <= 1
 
 
 @pytest.mark.parametrize(("named", "held"), [("keras", True), ("tensorflow", True), ("jax", False)])

@@ -27,7 +27,7 @@ def why_layouts(shapes: Sequence[Shape], target: Target, curves: Sequence[Curve]
 
 def _as_measured(origin: Collection[str], target: Target, there: Sequence[Curve]) -> str:
     """That the layouts are the measured ones of the curves ``there``, and what was made of them."""
-    text = f"the ones measured on {_place(target)}"
+    text = f"the ones measured on {_measured_place(target, there)}"
     text += ", with the requested ranks spread evenly" if "request" in origin else ""
     text += ", with a rank for each GPU where there were fewer (process_count_per_node overrides this)" if "raised" in origin else ""
     text += ", and with more GPUs, or up to twice as many ranks or threads, where a node has room" if "fuller" in origin else ""
@@ -56,6 +56,15 @@ def _by_rule_of_thumb(origin: Collection[str], target: Target, unfit: str) -> st
 
 def _place(target: Target) -> str:
     return target.title if target.system else target.name or target.title
+
+
+def _measured_place(target: Target, there: Sequence[Curve]) -> str:
+    """Where the curves ``there`` were measured: the target, unless all name other partitions, whose nodes are of the same kind."""
+    named = {curve.series.partition for curve in there}
+    others = sorted(name for name in named if name)
+    if target.system is None or target.partition is None or None in named or not target.partition.scheduler_names.isdisjoint(others):
+        return _place(target)
+    return f"{target.system.name}/{', '.join(others)}, with nodes of the same kind" if others else _place(target)
 
 
 def _assumed(measured: Sequence[Curve]) -> str:

@@ -19,7 +19,7 @@ from modak.jobs import cautions
 from modak.jobs.data import staging, storage, without_room
 from modak.jobs.report import Record, common_columns, report
 from modak.jobs.resources import check_limits, resources_of, total_ranks, why_memory, with_memory
-from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed
+from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed, overridden
 from modak.jobs.starters import command_of, is_interpreted, tells_threads
 from modak.launchers.base import USUAL
 from modak.launchers.family import OWN_NETWORK, USUAL_PMI, WITHOUT_MPI, compatible, own_family
@@ -79,7 +79,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         launcher_version=mpi.version if mpi else None,
         pmi=None if distribution(request) in OWN_NETWORK else pmi,
         container=container,
-        environment={**software.rules.environment, **_framework_environment(request)},
+        environment=overridden(software.rules.environment, _framework_environment(request)),
         modules=(mpi.module, *software.rules.modules) if mpi and mpi.module else software.rules.modules,
         rules=software.rules.texts,
         system=target.system,
@@ -132,7 +132,7 @@ def planned_job(
         command=command,
         resources=resources,
         attributes=_attributes(request, target, nodes, wall_time_s, signal),
-        environment={**usual.spec.environment, **exported(request)},
+        environment=overridden(usual.spec.environment, exported(request)),
         pre=application.pre_execution,
         post=application.post_execution,
         checkpoint=application.checkpoint,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from modak.dsl import Signal
 from modak.facts import HostMpi, RuntimePolicy, System
@@ -259,6 +259,27 @@ class JobSpec:
 
 
 Spec = TypeVar("Spec", "JobSpec", Resources)
+
+
+BINDINGS: Final = (frozenset({"KMP_AFFINITY"}), frozenset({"GOMP_CPU_AFFINITY"}), frozenset({"OMP_PROC_BIND", "OMP_PLACES"}))
+"""Ways to bind threads, of which one script uses one: Intel's OpenMP runtime lets KMP_AFFINITY override OpenMP's own."""
+
+
+def rivals(name: str) -> tuple[str, ...]:
+    """Variables that must not be set together with this one."""
+    if not any(name in family for family in BINDINGS):
+        return ()
+    return tuple(sorted(other for family in BINDINGS if name not in family for other in family))
+
+
+def overridden(variables: Mapping[str, str], by: Mapping[str, str]) -> dict[str, str]:
+    """Variables with those that take precedence, also where these bind threads in another way.
+
+    >>> overridden({"OMP_NUM_THREADS": "4", "OMP_PLACES": "cores"}, {"KMP_AFFINITY": "compact"})
+    {'OMP_NUM_THREADS': '4', 'KMP_AFFINITY': 'compact'}
+    """
+    out = {rival for name in by for rival in rivals(name)}
+    return {**{name: value for name, value in variables.items() if name not in out}, **by}
 
 
 def changed(spec: Spec, **fields: Any) -> Spec:

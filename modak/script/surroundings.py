@@ -15,7 +15,7 @@ from typing import Final
 from modak import plugins
 from modak.dsl import Notice
 from modak.facts import VENDORS
-from modak.jobs.spec import Attributes, JobSpec, RuleText, Staging, changed
+from modak.jobs.spec import Attributes, JobSpec, RuleText, Staging, changed, overridden
 from modak.launchers import Launcher
 from modak.launchers.family import library_environment
 from modak.launchers.jsrun import beside
@@ -246,7 +246,7 @@ def _variables(job: JobSpec, launcher: Launcher) -> dict[str, str]:
     """Exported variables: those of launcher and MPI library, then those of rules and request, which take precedence. The values that rules
     read follow."""
     python = {"PYTHONNOUSERSITE": "1"} if job.container else {}
-    return {**launcher.environment(job), **library_environment(job), **python, **job.environment}
+    return overridden({**launcher.environment(job), **library_environment(job), **python}, job.environment)
 
 
 def _places(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Scheduler) -> Iterator[Line]:

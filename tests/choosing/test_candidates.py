@@ -63,6 +63,13 @@ def test_measured_layouts_are_the_candidates(known: Known) -> None:
     assert len(found.shapes) == 4
 
 
+@pytest.mark.parametrize(("partition", "where"), [("fat", "thin, with nodes of the same kind"), ("general", "thin"), ("thin", "thin")])
+def test_layouts_of_another_partition_are_not_said_to_be_of_this_one(known: Known, partition: str, where: str) -> None:
+    """Those of 3DGAN ran in the partition thin, of which general is a queue; fat has the same processors."""
+    found = candidates(known, application="3dgan", job_options={"partition": partition})
+    assert found.decisions[0].endswith(f"; the ones measured on supermuc-ng/{where}")
+
+
 def test_the_order_of_results_decides_no_tie(known: Known) -> None:
     """Of equally good shapes the first is taken, so their order must not be that in which results were loaded."""
     request, facts = normalise({"job": {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "3dgan"}}}).request, known("3dgan")

@@ -542,6 +542,25 @@ def test_threads_of_a_program_that_the_request_calls_python_are_not_bound() -> N
     assert "OMP_PROC_BIND" not in script(GPUS, {"request_gpus": 0}, {}, app_type="python", executable="./fit", threads=4)
 
 
+@pytest.mark.parametrize(
+    ("affinity", "setting", "binding"),
+    [
+        ({}, {}, ["KMP_AFFINITY=compact"]),
+        ({"affinity": "simple"}, {}, ["OMP_PLACES=cores", "OMP_PROC_BIND=spread"]),
+        ({"affinity": "simple"}, {"KMP_AFFINITY": "scatter"}, ["KMP_AFFINITY=scatter"]),
+        ({}, {"GOMP_CPU_AFFINITY": "0-3"}, ["GOMP_CPU_AFFINITY=0-3"]),
+    ],
+)
+def test_threads_are_bound_in_one_way(affinity: dict[str, str], setting: dict[str, str], binding: list[str]) -> None:
+    """That of a rule in place of the launcher's, of the request in place of a rule's, of a trial in place of both."""
+    rule = Rule(name="own", title="t", environment={"KMP_AFFINITY": "compact"}, source="a test")
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": affinity}, "autotuning": {"setting": {"environment": setting}}}
+    job = {"application": {"executable": "./solver", "mpi_ranks": 2, "threads": 4}, "target": {"name": "here"}, "optimisation": wanted}
+    facts = Facts(version="1", systems={"here": GPUS}, rules=(rule,))
+    text = optimise(normalise({"job": job}).request, facts).texts.job_script
+    assert re.findall(r"^export ((?:KMP_AFF|GOMP_|OMP_P).*)", text, re.MULTILINE) == binding
+
+
 @pytest.mark.parametrize("place", [{"container_runtime": "none"}, {"container_runtime": "apptainer"}])
 def test_threads_of_a_framework_are_bound_in_an_image_of_the_catalogue_alone(place: dict[str, str]) -> None:
     """As published for it; what else is in an environment of the user's, nobody knows."""
