@@ -80,7 +80,7 @@ def guesses(others: Sequence[Prediction]) -> Iterator[str]:
 
 
 def chain(chosen: Chosen) -> str | None:
-    """How many consecutive jobs the run may need; ``None`` if its upper bound fits into one job, or if nothing ends the job at its limit."""
+    """How many consecutive jobs the run may need; ``None`` if its upper bound fits into one job, or nothing ends that at its limit."""
     limit, upper = chosen.target.max_wall_time_s(chosen.nodes), chosen.prediction.upper
     asked = chosen.request.job_options.wall_time_limit
     limit = min(filter(None, (limit, asked)), default=None)
