@@ -62,6 +62,14 @@ def test_a_figure_that_the_objective_needs_is_said_where_it_is_missing(minimise:
     assert (said in told, said in untold) == (True, False)
 
 
+@pytest.mark.parametrize("minimise", ["energy", "cost"])
+def test_the_reasons_name_what_is_minimised_instead(minimise: str, known: Known) -> None:
+    """As the warning about the missing figure does."""
+    request, facts = figures(known, optimisation__objective={"minimise": minimise})
+    said = ["; ".join(answered.plan.decisions) for answered in (answer(request, known), optimise(request, facts))]
+    assert ["objective: minimise node-hours" in said[0], f"objective: minimise {minimise}" in said[1]] == [True, True]
+
+
 def test_the_fewest_nodes_meet_the_deadline_at_its_confidence(training: Answer) -> None:
     """22 nodes would do on average; 24 do with a probability of 0.9."""
     assert training.plan.configuration.nodes == 24

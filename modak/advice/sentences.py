@@ -80,11 +80,11 @@ def guesses(others: Sequence[Prediction]) -> Iterator[str]:
 
 
 def chain(chosen: Chosen) -> str | None:
-    """How many consecutive jobs the run may need; ``None`` if its upper bound fits into one job."""
+    """How many consecutive jobs the run may need; ``None`` if its upper bound fits into one job, or nothing ends that at its limit."""
     limit, upper = chosen.target.max_wall_time_s(chosen.nodes), chosen.prediction.upper
     asked = chosen.request.job_options.wall_time_limit
     limit = min(filter(None, (limit, asked)), default=None)
-    if limit is None or upper is None or upper <= limit:
+    if limit is None or upper is None or upper <= limit or chosen.target.scheduler == "shell":
         return None
     expected, most = (math.ceil((end or 0.0) / limit) for end in (chosen.prediction.value, upper))
     jobs = f"{most} jobs" if expected == most else f"{expected} to {most} jobs"

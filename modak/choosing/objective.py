@@ -171,7 +171,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
 
     Raises :class:`modak.errors.Infeasible`, with the closest configuration and the constraint that cannot be met.
     """
-    minimise = _minimised(objective)
+    minimise = _minimised(scored, objective)
     known = np.isfinite(scored.time)
     if not known.any():
         return _unpredicted(scored, objective)
@@ -221,7 +221,7 @@ def _unpredicted(scored: Scored, objective: Objective) -> Ranking:
         raise Infeasible(_beyond_most_nodes(scored.nodes, objective), field="optimisation.objective")
     kept = f" but for nodes <= {objective.max_nodes}" if objective.max_nodes else ""
     nothing = (f"objective: not applied{kept}, because nothing could be predicted",)
-    return Ranking(np.zeros(scored.nodes.shape), lambda: nothing, _minimised(objective))
+    return Ranking(np.zeros(scored.nodes.shape), lambda: nothing, _minimised(scored, objective))
 
 
 def _states_an_aim(objective: Objective) -> bool:
@@ -243,11 +243,14 @@ def rank_closest(scored: Scored, objective: Objective) -> Ranking:
     score = np.full(scored.time.shape, np.inf)
     score[_closest(scored, constraints)] = 0.0
     decisions = (f"objective: no configuration meets it{_in_words(constraints)}; this one comes closest",)
-    return Ranking(score, lambda: decisions, _minimised(objective))
+    return Ranking(score, lambda: decisions, _minimised(scored, objective))
 
 
-def _minimised(objective: Objective) -> Minimise:
-    return objective.minimise or ("node_hours" if objective.deadline else "time")
+def _minimised(scored: Scored, objective: Objective) -> Minimise:
+    """The request's aim, or the default one; node-hours for an aim that takes a figure which is not recorded."""
+    known = {"energy": scored.power_w is not None, "cost": scored.price is not None}
+    wanted: Minimise = objective.minimise or ("node_hours" if objective.deadline else "time")
+    return wanted if known.get(wanted, True) else "node_hours"
 
 
 def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:

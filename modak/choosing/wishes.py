@@ -236,18 +236,25 @@ def names_openmp(request: Request) -> bool:
 
 
 def in_document(request: Request, notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    """The notices; those about the framework or its options name the field of the document that was sent, else that of the long form."""
-    return tuple(one.model_copy(update={"field": _place(request, one.field)}) if one.field.startswith(_OWN) else one for one in notices)
+    """The notices with fields of the document, as :func:`place_of` names them."""
+    return tuple(one.model_copy(update={"field": place_of(request, one.field)}) for one in notices)
 
 
 _OWN: Final = ("optimisation.framework", "optimisation.options.")
+_OF_SECTION: Final = ("optimisation.config.", "optimisation.data.")
 
 
-def _place(request: Request, field: str) -> str:
-    """``optimisation.app_type-hpc.parallelisation-mpi.library`` for ``optimisation.options.library`` of an MPI program; the framework's
-    section for what is not an option of it."""
+def place_of(request: Request, field: str) -> str:
+    """The field of the document that was sent for one of the request, else that of a form in which it can be sent.
+
+    ``optimisation.app_type-hpc.parallelisation-mpi.library`` for ``optimisation.options.library`` of an MPI program; the framework's
+    section for what is not an option of it; ``optimisation.ai_training.config.layers`` for ``optimisation.config.layers``.
+    """
     optimisation, options = request.optimisation, type(request.optimisation.options).model_fields
-    if optimisation.framework is None:
+    if field.startswith(_OF_SECTION):
+        written = next(iter(optimisation.written.values()), f"optimisation.{optimisation.app_type or 'ai_training'}.")
+        return f"{written.rpartition('.')[0]}.{field.partition('.')[2]}"
+    if optimisation.framework is None or not field.startswith(_OWN):
         return field
     found = plugins.find("frameworks", optimisation.framework)
     usual, what = ("hpc", "parallelisation") if found.kind == "parallel" else ("ai_training", "ai_framework")

@@ -77,11 +77,11 @@ def _print(found: Mapping[str, Any]) -> None:
 
 def _print_best(found: Mapping[str, Any]) -> None:
     """The best setting, and how it compares with the job's own."""
-    from modak.tuning.setting import as_text
+    from modak.tuning.setting import in_words
 
     best, gain = found["best"], found["gain"]
-    setting = ", ".join(f"{name}={as_text(value)}" for name, value in best["setting"].items())
-    typer.echo(f"  best:       {setting}: {cell(best['value'])} {found['unit']} (basis: measured, trial {best['number']})")
+    value = f"{cell(best['value'])} {found['unit']}"
+    typer.echo(f"  best:       {in_words(best['setting'])}: {value} (basis: measured, trial {best['number']})")
     if found["default"] and found["default"]["number"] == best["number"]:
         typer.echo("  the job's own setting is the best that was found")
     elif gain:

@@ -11,7 +11,7 @@ from modak.choosing.grids import node_grid, taken
 from modak.choosing.problem import of_one_problem
 from modak.choosing.scoring import columns, score
 from modak.choosing.software import missing_compilers
-from modak.choosing.wishes import is_distributed, is_said_distributed, without_compilers
+from modak.choosing.wishes import in_document, is_distributed, is_said_distributed, without_compilers
 from modak.choosing.workload import with_problem, with_setting
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
@@ -108,7 +108,7 @@ def _taken_as_distributed(request: Request) -> tuple[Notice, ...]:
     if request.optimisation.config.distributed_training is not None or is_said_distributed(request):
         return ()
     text = "is not stated: the work is taken to be spread over nodes and all their GPUs; false: it is one process"
-    return (Notice(field="optimisation.config.distributed_training", message=text),)
+    return in_document(request, (Notice(field="optimisation.config.distributed_training", message=text),))
 
 
 def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, system: System, partition: Partition) -> Platform:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from modak.dsl import Request, Setting, Value
@@ -49,3 +50,12 @@ def as_text(value: Value) -> str:
     ('8', '0.5', '2', 'close')
     """
     return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def in_words(values: Mapping[str, Value]) -> str:
+    """Values by name of their parameter as text; the name of an option may end in ``=`` itself.
+
+    >>> in_words({"threads": 2, "--batch=": 64})
+    'threads=2, --batch=64'
+    """
+    return ", ".join(f"{name.removesuffix('=')}={as_text(value)}" for name, value in values.items())

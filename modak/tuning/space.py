@@ -11,7 +11,7 @@ from typing import Final, Literal
 from modak import dsl
 from modak.dsl import Value, Values
 from modak.errors import RequestError
-from modak.tuning.setting import as_text
+from modak.tuning.setting import in_words
 
 FIELD: Final = "optimisation.autotuning.space"
 MOST_VALUES: Final = 1000
@@ -81,7 +81,7 @@ class Grid:
 
     def in_words(self, point: Point) -> str:
         """A point as text: ``NAME=VALUE, …``."""
-        return ", ".join(f"{name}={as_text(value)}" for name, value in self.values(point).items())
+        return in_words(self.values(point))
 
     def of_kind(self, kind: Kind, point: Point) -> dict[str, Value]:
         """The values at a point for one kind of parameter."""

@@ -386,6 +386,13 @@ def test_a_shorter_limit_of_the_request_holds(known: Known) -> None:
     assert "2 to 3 jobs" in sentences(known, asked, "checkpoint-chain")[0]
 
 
+def test_a_plain_shell_ends_no_job_at_its_limit(known: Known) -> None:
+    """The script runs on, and there is no queue in which another could wait for it."""
+    one = chosen(known, nodes=8)
+    asked = replace(one, request=one.request.model_copy(update={"job_options": JobOptions(wall_time_limit=1800)}))
+    assert not sentences(known, replace(asked, target=replace(asked.target, scheduler="shell")), "checkpoint-chain")
+
+
 def training(known: Known, rules: Callable[[str], bool]) -> tuple[str, ...]:
     """The advice for 3DGAN on SuperMUC-NG with Keras and Horovod, with some of the rules."""
     kind = {"keras": {"distribution": "horovod"}, "config": {"distributed_training": True}}

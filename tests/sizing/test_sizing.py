@@ -387,8 +387,34 @@ def test_a_network_too_large_for_a_gpu_is_not_promised(sized: Callable[..., Sizi
 def test_that_training_is_taken_to_be_distributed_is_said(sized: Callable[..., Sizing], said: bool | None, warned: bool) -> None:
     """Where the request leaves it open, all GPUs of a node count."""
     sizing = sized(asked(ai_training={"config": {"distributed_training": said}, "mxnet": {}}))
-    told = [one.message for one in sizing.warnings if one.field == "optimisation.config.distributed_training"]
+    told = [one.message for one in sizing.warnings if one.field == "optimisation.ai_training.config.distributed_training"]
     assert bool(told) == warned
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"ai_training": {"mxnet": {}}},
+        {"app_type-ai_training": {"config": {"ai_framework": "mxnet"}, "ai_framework-mxnet": {}}},
+        {"app_type": "ai_inference"},
+        {},
+    ],
+)
+def test_what_is_missing_is_read_at_the_place_that_is_named(sized: Callable[..., Sizing], sections: dict[str, Any]) -> None:
+    """In the form of the request's own sections; nothing there is unknown, or left out because of another section."""
+    wanted = {"workload": {"application": "resnet50"}, "objective": {"deadline": "2-00:00:00"}}
+    document: dict[str, Any] = {"job": {"optimisation": {**wanted, **sections}}}
+    missing = [one.field for one in sized(normalise(document).request).asked if one.said is None]
+    assert len(missing) == 3
+    for field in missing:
+        *path, name = field.split(".")
+        inner = document["job"]
+        for key in path:
+            inner = inner.setdefault(key, {})
+        inner[name] = 7
+    read = normalise(document)
+    assert [one.said for one in sized(read.request).asked if one.said is None] == []
+    assert [one.message for one in read.warnings if "unknown" in one.message or "ignored" in one.message] == []
 
 
 @pytest.mark.parametrize(
