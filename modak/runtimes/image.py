@@ -86,12 +86,12 @@ def untagged(name: str) -> str:
 
 
 def locate(job: JobSpec, folder: str, name: str) -> Line:
-    """``MODAK_IMAGE``: the absolute path of the request; else ``name``, in the request's folder below the submit directory, or where it
-    gives none, in the directory to which ``folder`` expands."""
+    """``MODAK_IMAGE``: ``name`` in the request's folder, which is absolute or below the submit directory; where the request gives none, in
+    the directory to which ``folder`` expands."""
     own = container(job).reference
-    if own.startswith("/"):
-        return assign("MODAK_IMAGE", own)
     below = own.rpartition("/")[0] if "://" not in own else ""
+    if own.startswith("/"):
+        return assign("MODAK_IMAGE", f"{below}/{name}")
     return assign("MODAK_IMAGE", Expansion("PWD" if below else folder), f"/{below}/{name}" if below else f"/{name}")
 
 

@@ -305,7 +305,8 @@ def _reference(text: str) -> str:
     found = _OCI.fullmatch(text) if len(text) <= 512 else None
     if found is None and (len(text) > 512 or not _IMAGE_FILE.fullmatch(text)):
         raise ValueError(
-            "an image is 'docker://repository/name:tag' (or oras, library, shub, private) or a file NAME.sif, NAME.sqfs or NAME.sqsh"
+            "an image is 'docker://repository/name:tag' (or oras, library, shub, private) or a file NAME.sif, NAME.sqfs or NAME.sqsh; for "
+            "Charliecloud's directory NAME write NAME.sif"
         )
     path = found["path"] if found and found["scheme"] in ("docker", "oras") else None
     if path and not _REPOSITORY.fullmatch(path.removeprefix(f"{registry_host(path)}/")):

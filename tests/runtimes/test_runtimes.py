@@ -86,6 +86,12 @@ def test_a_relative_path_of_an_image_keeps_its_folder(runtime: str, file: str, p
     assert f'MODAK_IMAGE="${{PWD}}"/{place}' in setup(runtime, having(reference=f"images/{file}", file=file))
 
 
+@pytest.mark.parametrize(("runtime", "place"), [("apptainer", "own.sif"), ("enroot", "own.sqsh"), ("charliecloud", "own")])
+def test_an_absolute_path_has_the_ending_of_the_runtimes_images(runtime: str, place: str) -> None:
+    """As a relative one: Charliecloud's image is a directory beside the file."""
+    assert f"MODAK_IMAGE=/data/{place}" in setup(runtime, having(reference="/data/own.sif", file="own.sif"))
+
+
 def test_an_image_with_an_absolute_path_is_looked_for_there_alone() -> None:
     """The variable for the directory of images would change nothing."""
     checks = plugins.find("runtimes", "apptainer").preflight(having(reference="/data/own.sif", file="own.sif"))
