@@ -55,6 +55,12 @@ def _cut(curve: Curve, largest: float) -> Curve:
 
 
 @pytest.fixture(scope="module")
+def many(known: Known) -> Facts:
+    """What would be known of 512 nodes or fewer."""
+    return shortened(known, 512)
+
+
+@pytest.fixture(scope="module")
 def few(known: Known) -> Facts:
     """What would be known of 16 nodes or fewer."""
     return shortened(known, 16)
@@ -72,7 +78,7 @@ def counts(programme: Programme) -> list[tuple[int, int, int]]:
     return [(one.nodes, one.ranks_per_node, one.threads_per_rank) for one in chosen]
 
 
-def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
+def test_a_decision_that_is_known_needs_no_run(known: Known, many: Facts) -> None:
     """The choice measured, the layout given: what is left is noise, and the answer says so, and what would make it surer all the same."""
     given = request(optimisation__objective=ON_SIXTEEN, **LAYOUT)
     programme = next_runs(given, known("3dgan"))
@@ -82,7 +88,7 @@ def test_a_decision_that_is_known_needs_no_run(known: Known) -> None:
     assert settled == "no run narrows the interval of the decision by 2% or more"
     assert "measured, or lie between measured ones" in why
     nodes, hours = re.findall(r"narrow it .*, run ([0-9]+) nodes x 4x12 .*several times \(([0-9.]+) node-hours each time", next_one)[0]
-    (measured,) = [curve for curve in shortened(known, 512).models if int(nodes) in curve.sizes and curve.layout.ranks_per_node == 4]
+    (measured,) = [curve for curve in many.models if int(nodes) in curve.sizes and curve.layout.ranks_per_node == 4]
     likely = programme.likely[0].choice.configuration.nodes
     assert int(nodes) == min(measured.nodes, key=lambda size: abs(np.log(size / likely)))
     of_size = request(optimisation__objective=ON_SIXTEEN, job_options__node_count=int(nodes), **LAYOUT)
@@ -98,30 +104,29 @@ def test_a_size_that_the_budget_excludes_is_not_to_be_repeated(known: Known) -> 
     assert advice[1] == "repeats would show how much runs scatter, but cost more than the budget"
 
 
-def test_a_run_that_is_nearly_worth_it_is_named_and_can_be_had(known: Known) -> None:
+def test_a_run_that_is_nearly_worth_it_is_named_and_can_be_had(many: Facts) -> None:
     """By the smallest part of the interval that a run has to narrow."""
-    facts = shortened(known, 512)
-    gains = [(one.step.before - one.step.after) / one.step.before for one in next_runs(request(), facts, most=1).proposals if one.step]
-    dull = next_runs(request(), facts, most=1, least=0.99)
+    gains = [(one.step.before - one.step.after) / one.step.before for one in next_runs(request(), many, most=1).proposals if one.step]
+    dull = next_runs(request(), many, most=1, least=0.99)
     assert 0.02 <= gains[0] < 0.99
     assert (dull.proposals, dull.notes[0]) == ((), "no run narrows the interval of the decision by 99% or more")
     assert re.search(
         r"all the same, measure [0-9]+ nodes? x .* node-hours\), which narrows the interval by [0-9.]+%; '--gain 0'", dull.notes[-1]
     )
-    assert next_runs(request(), facts, most=1, least=0.0).proposals
+    assert next_runs(request(), many, most=1, least=0.0).proposals
 
 
-def test_a_budget_that_is_too_small_for_every_run_is_told_of_the_best(known: Known) -> None:
+def test_a_budget_that_is_too_small_for_every_run_is_told_of_the_best(many: Facts) -> None:
     """What it narrows, and what it costs."""
-    programme = next_runs(request(), shortened(known, 512), most=1, budget=1e-3)
+    programme = next_runs(request(), many, most=1, budget=1e-3)
     assert programme.proposals == ()
     assert programme.notes[0].endswith("within 0.001 node-hours")
     assert "a larger budget allows it" in programme.notes[1]
 
 
-def test_a_run_that_is_too_dear_and_narrows_too_little_is_told_with_both(known: Known) -> None:
+def test_a_run_that_is_too_dear_and_narrows_too_little_is_told_with_both(many: Facts) -> None:
     """Not repeats of sizes that nobody has measured."""
-    programme = next_runs(request(), shortened(known, 512), most=1, budget=1e-3, least=0.99)
+    programme = next_runs(request(), many, most=1, budget=1e-3, least=0.99)
     assert programme.notes[-1].endswith("%: a larger budget and '--gain 0' allow it")
 
 
@@ -139,9 +144,9 @@ def test_of_very_many_equal_layouts_a_few_stand_for_all(known: Known, first: flo
     assert re.fullmatch(r"[0-9]+ layouts may be the right choice, most with less than 1%: 10 stand for all", programme.notes[0])
 
 
-def test_layouts_that_nobody_has_run_come_first(known: Known) -> None:
+def test_layouts_that_nobody_has_run_come_first(many: Facts) -> None:
     """Each could be the better one, and no measurement says that it is not: also one with a few threads on each rank."""
-    programme = next_runs(request(), shortened(known, 512))
+    programme = next_runs(request(), many)
     assert {(ranks, threads) for _, ranks, threads in counts(programme)} == {(1, 48), (12, 4)}
 
 
@@ -265,10 +270,10 @@ def test_given_counts_leave_the_sizes(known: Known) -> None:
     assert any(low / 2 <= nodes <= 2 * high for nodes, *_ in counts(programme))
 
 
-def test_a_compiler_left_to_the_evidence_is_tried(known: Known) -> None:
+def test_a_compiler_left_to_the_evidence_is_tried(many: Facts) -> None:
     """One run with it, where results are all without."""
     asked = request(optimisation__ai_training={"config": {"distributed_training": True}, "tensorflow": {"xla": "auto"}})
-    compilers = [one.choice.configuration.compiler for one in next_runs(asked, shortened(known, 512)).proposals]
+    compilers = [one.choice.configuration.compiler for one in next_runs(asked, many).proposals]
     assert "xla" in compilers
 
 

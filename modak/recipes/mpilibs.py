@@ -115,7 +115,7 @@ class Library:
         if not version_range(self.versions).contains(wanted):
             return None
         if not self.address:
-            return f"{wanted.major}.{wanted.minor}" if len(wanted.release) > 1 else None
+            return f"{wanted.major}.{wanted.minor}"
         same = next((known for known in self.releases if Version(known) == wanted), None)
         return same or (str(wanted) if len(wanted.release) > 2 else None)
 

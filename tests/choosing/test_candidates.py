@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,11 +22,8 @@ from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.target import Target, resolve
+from tests.choosing.asked import SPREAD, TRAINING, Known, candidates, layouts
 from tests.systems import site
-
-Known = Callable[[str | None], Facts]
-TRAINING = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
-SPREAD = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
 
 
 def trained_by(framework: str, **options: str) -> dict[str, Any]:
@@ -38,22 +33,6 @@ def trained_by(framework: str, **options: str) -> dict[str, Any]:
 
 OPENMP = {"app_type": "hpc", "hpc": {"config": {"parallelisation": "openmp"}, "openmp": {"number_of_threads": 12}}}
 OPENACC = {"app_type": "hpc", "hpc": {"openacc": {}}}
-
-
-def candidates(known: Known, system: str | None = "supermuc-ng", application: str = "nobody-ran-this", **job: Any) -> Candidates:
-    """Candidates of a request for a system; ``a__b`` is the field ``b`` of section ``a``."""
-    sections: dict[str, Any] = {"target": {"name": system} if system else {}, "application": {"app_tag": application}}
-    for path, value in job.items():
-        section, _, name = path.partition("__")
-        sections[section] = {**sections.get(section, {}), name: value} if name else value
-    request = normalise({"job": sections}).request
-    facts = known(application)
-    return enumerate_candidates(request, resolve(request, facts), facts.models)
-
-
-def layouts(found: Candidates) -> set[tuple[int, int, int]]:
-    """Ranks, threads and GPUs a node."""
-    return {(shape.ranks_per_node, shape.threads_per_rank, shape.gpus_per_node) for shape in found.shapes}
 
 
 def test_measured_layouts_are_the_candidates(known: Known) -> None:
@@ -106,19 +85,6 @@ def test_a_precision_has_one_spelling_among_the_choices(known: Known, stated: Se
     request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
     found = enumerate_candidates(request, resolve(request, known(None)), models)
     assert sorted(map(str, shown)) == sorted(str(shape.precision) for shape in found.shapes)
-
-
-def test_results_that_do_not_state_their_gpus_hardly_ran_on_few_of_them(known: Known) -> None:
-    """Times of steps without a batch size are no rate: all layouts have the time of the rate that states none."""
-    step = SeriesKey(application="net", system="dgx-1-v100", metric="step_time", unit="s")
-    rate = step.model_copy(update={"metric": "throughput", "unit": "samples/s"})
-    steps = [Result(series=step, layout=Layout(nodes=1, gpus_per_node=gpus), value=0.1) for gpus in (1, 8)]
-    models = fit([*steps, Result(series=rate, layout=Layout(nodes=1), value=5000.0)])
-    work = {**SPREAD, "workload": {"application": "net", "samples": 1e6}}
-    request = normalise({"job": {"optimisation": work, "target": {"name": "dgx-1-v100"}}}).request
-    choices = recommend(request, replace(known(None), models=models)).choices
-    assert len({choice.prediction.value for choice in choices}) == 1
-    assert choices[0].configuration.gpus_per_node == 8
 
 
 @pytest.mark.parametrize(
@@ -402,62 +368,6 @@ def test_a_data_set_that_is_named_is_asked_without_a_warning() -> None:
     assert ({shape.ranks_per_node for shape in found.shapes}, found.problem.dataset, found.warnings) == ({16}, "large", ())
 
 
-@pytest.mark.parametrize(("kind", "gpus"), [(None, 4), ("none", 0)])
-def test_runs_on_gpus_keep_them_where_the_system_is_not_described(kind: str | None, gpus: int) -> None:
-    """Results are often loaded before anybody writes down what the machine is; a request without accelerators has none."""
-    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, gpus_per_node=4), value=10.0 / n) for n in (1, 2)])
-    wanted = {"opt_build": {"acc_type": kind}}
-    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
-    shapes = enumerate_candidates(request, Target(system=None, name="here"), curves).shapes
-    assert {shape.gpus_per_node for shape in shapes} == {gpus}
-
-
-@pytest.mark.parametrize(
-    ("options", "ranks"),
-    [
-        ({"jax": {}}, {1}),
-        ({"pytorch": {}}, {1}),
-        ({"pytorch": {"distribution": "ddp"}}, {1, 4}),
-        ({"pytorch": {}, "config": {"distributed_training": True}}, {1, 4}),
-    ],
-)
-def test_one_rank_that_drove_several_gpus_does_so_again(options: dict[str, Any], ranks: set[int]) -> None:
-    """Four ranks would all take the four GPUs; but one rank of DDP, or of torchrun on several nodes, would leave three of them idle,
-    whatever the accounting counted."""
-    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
-    ways = [Layout(nodes=1, ranks_per_node=1, gpus_per_node=gpus) for gpus in (1, 4)]
-    curves = fit([Result(series=series, layout=one, value=10.0 / (one.gpus_per_node or 1)) for one in ways])
-    wanted = {"app_type": "ai_training", "ai_training": options}
-    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
-    found = enumerate_candidates(request, Target(system=None, name="here"), curves)
-    assert {shape.ranks_per_node for shape in found.shapes} == ranks
-    assert any("with a rank for each GPU" in line for line in found.decisions) == (4 in ranks)
-
-
-def test_as_many_ranks_per_gpu_as_were_measured_are_started() -> None:
-    """Two on each, however many GPUs a node gives to the job."""
-    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
-    curves = fit(
-        [Result(series=series, layout=Layout(nodes=1, ranks_per_node=2 * gpus, gpus_per_node=gpus), value=9.0 / gpus) for gpus in (1, 4)]
-    )
-    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "here"}}}).request
-    found = enumerate_candidates(request, Target(system=None, name="here"), curves)
-    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(2, 1), (8, 4)}
-
-
-def test_results_that_tell_gpus_alone_are_of_one_process_in_inference_and_share_the_cores(known: Known) -> None:
-    """A rank for each GPU would answer all requests four times; one GPU of eight has an eighth of the 40 cores, but for a
-    job that has the node for itself."""
-    series = SeriesKey(application="net", system="dgx-1-v100", metric="throughput", unit="tokens/s")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=gpus), value=100.0 * gpus) for gpus in (1, 4)])
-    wanted = {"app_type": "ai_inference", "ai_inference": {"pytorch": {}}, "workload": {"application": "net", "amount": "1e6 tokens"}}
-    request = normalise({"job": {"optimisation": wanted, "target": {"name": "dgx-1-v100"}}}).request
-    assert layouts(enumerate_candidates(request, resolve(request, known("net")), curves)) == {(1, 5, 1), (1, 20, 4), (1, 40, 8)}
-    alone = request.changed(job_options={"node_exclusive": True})
-    assert layouts(enumerate_candidates(alone, resolve(alone, known("net")), curves)) == {(1, 40, 1), (1, 40, 4), (1, 40, 8)}
-
-
 @pytest.mark.parametrize(
     ("system", "beside", "name", "measured", "found"),
     [
@@ -526,20 +436,6 @@ def test_a_serial_run_stays_on_one_node_where_another_system_shows_how_the_progr
     assert [grid.tolist() for shape, grid in proposed if (shape.ranks_per_node, shape.threads_per_rank) == (1, 1)] == [[1]]
 
 
-@pytest.mark.parametrize(("said", "found"), [(True, {1, 2, 4, 8}), (False, {1})])
-@pytest.mark.parametrize("ranks", [None, 1])
-def test_a_distributed_program_that_ran_on_one_gpu_takes_those_beside_it(
-    known: Known, ranks: int | None, said: bool, found: set[int]
-) -> None:
-    """With a rank for each. On another node the idle GPUs of the first one would be idle, too."""
-    series = SeriesKey(application="net", system="dgx-1-v100", metric="epoch_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=1, ranks_per_node=ranks), value=9e4)])
-    training = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": said}}}
-    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "dgx-1-v100"}, "optimisation": training}}).request
-    shapes = enumerate_candidates(request, resolve(request, known(None)), curves).shapes
-    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in shapes} == {(gpus, gpus) for gpus in found}
-
-
 @pytest.mark.parametrize(
     ("ranks", "threads", "found"), [(1, 5, (8, 5, False)), (1, 10, (8, 5, False)), (1, 20, (8, 10, True)), (10, 1, (40, 1, False))]
 )
@@ -603,27 +499,6 @@ def test_a_build_of_which_nothing_is_known_is_said(asked: str, told: str) -> Non
     found = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves)
     messages = [one.message for one in found.warnings if one.field == "optimisation.workload.compiler"]
     assert [told in message for message in messages] == [True] * bool(told)
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "ssh", "most"), [("slurm", False, 16), ("pbspro", None, 16), ("pbspro", False, 1), ("shell", None, 1)]
-)
-def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, scheduler: str, ssh: bool | None, most: int) -> None:
-    """Elsewhere a node was filled, then two: here all counts of nodes are candidates, but where nothing starts torchrun on them."""
-    facts = known("nobody-ran-this")
-    node = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
-    system = facts.systems["dgx-1-v100"].model_copy(
-        update={"name": "new", "scheduler": scheduler, "ssh_between_nodes": ssh, "partitions": (node,)}
-    )
-    facts = replace(facts, systems={**facts.systems, "new": system})
-    series = SeriesKey(application="net", system="elsewhere", framework="pytorch", metric="epoch_time", unit="s")
-    ways = [Layout(nodes=nodes, gpus_per_node=gpus) for nodes, gpus in ((1, 1), (1, 4), (2, 4))]
-    curves = fit([Result(series=series, layout=one, value=100.0 / ((one.nodes or 1) * (one.gpus_per_node or 1))) for one in ways])
-    wanted = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {}}}
-    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "new"}}}).request
-    found = enumerate_candidates(request, resolve(request, facts), curves)
-    assert [int(grid.max()) for grid in found.nodes] == [most]
-    assert any("only single-node runs" in line for line in found.decisions) == (most == 1)
 
 
 @pytest.mark.parametrize(
@@ -784,20 +659,6 @@ def test_topology_gives_the_layout_where_nothing_was_measured(
     assert layouts(candidates(known, system, **job)) == {layout}
 
 
-@pytest.mark.parametrize(("measured", "asked", "found"), [((4, 3, 4), 2, (2, 3, 2)), ((8, 1, 4), 2, (4, 1, 2)), ((1, 12, 1), 4, (4, 3, 4))])
-def test_layouts_measured_on_more_or_fewer_gpus_keep_their_ranks_per_gpu(
-    known: Known, measured: tuple[int, ...], asked: int, found: tuple[int, ...]
-) -> None:
-    """And their threads, as far as there are cores: an MPI program got one thread for each rank, and its cores stayed idle."""
-    facts, names = known("nobody-ran-this"), ("ranks_per_node", "threads_per_rank", "gpus_per_node")
-    series = SeriesKey(application="solver", system="skylake-bronze-1080ti", metric="wall_time", unit="s")
-    layout = Layout(nodes=1, **dict(zip(names, measured, strict=True)))
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "job_options": {"request_gpus": asked}}
-    request = normalise({"job": {**job, "target": {"name": series.system}}}).request
-    curves = fit([Result(series=series, layout=layout, value=10.0)])
-    assert layouts(enumerate_candidates(request, resolve(request, facts), curves)) == {found}
-
-
 def test_without_evidence_one_node_is_asked_for(known: Known) -> None:
     """Nothing says that more would help."""
     assert candidates(known, application__app_type="mpi").nodes[0].tolist() == [1]
@@ -891,15 +752,6 @@ def test_copies_of_a_program_that_nothing_else_calls_distributed_are_told(known:
     assert [one.field for one in candidates(known, **job).warnings if "copies" in one.message] == [warned] * (warned is not None)
 
 
-@pytest.mark.parametrize(("nodes", "ranks"), [({}, 4), ({"job_options__node_count": 4}, 4), ({"job_options__node_count": 2}, 8)])
-def test_of_the_numbers_of_ranks_that_a_program_runs_with_those_with_a_gpu_each_are_taken(
-    known: Known, nodes: dict[str, Any], ranks: int
-) -> None:
-    """And not those that fill the cores: 32 processes would share four GPUs."""
-    found = candidates(known, "skylake-bronze-1080ti", application__allowed_ranks=[16, 32, 64], optimisation=SPREAD, **nodes)
-    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(ranks, 4)}
-
-
 def test_of_the_numbers_of_ranks_one_on_each_node_is_taken_where_it_drives_all_gpus(known: Known) -> None:
     """If a job may have so many nodes; otherwise the fewest that there can be."""
     work = trained_by("caffe", fork="nvidia", distribution="mpi")
@@ -918,15 +770,6 @@ def test_named_nodes_are_as_many_as_the_job_has(known: Known) -> None:
 def test_ranks_alone_give_the_nodes(known: Known) -> None:
     """As many nodes as the ranks need."""
     assert candidates(known, application__app_type="mpi", application__mpi_ranks=100).nodes[0].tolist() == [3]
-
-
-def test_gpus_that_are_not_a_ranks_own_stay_where_fewer_ranks_are_asked_for() -> None:
-    """8 ranks on 4 GPUs were measured; 6 ranks have these GPUs, too."""
-    series = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=8, gpus_per_node=4), value=10.0)])
-    job = {"application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": 6}, "target": {"name": "here"}}
-    found = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves)
-    assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(6, 4)}
 
 
 @pytest.mark.parametrize(("field", "count"), [("job_options__core_count", 400), ("application__threads", 400)])
@@ -1011,189 +854,9 @@ def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}
 
 
-def test_more_gpus_than_there_are_become_those_there_are(known: Known) -> None:
-    """With a warning."""
-    found = candidates(known, "hlrs-testbed", optimisation=TRAINING, job_options__request_gpus=8)
-    assert found.shapes[0].gpus_per_node == 1
-    assert [warning.field for warning in found.warnings] == ["job_options.request_gpus"]
-
-
-@pytest.mark.parametrize(
-    ("partition", "says"),
-    [
-        (None, "none: if they have GPUs, enter 'accelerator' (the model) and 'accelerators' (their number) in its node there"),
-        ("thin", "none; partitions with GPUs: fat (takes only jobs that name it in job_options.partition)"),
-    ],
-)
-def test_gpus_that_no_node_is_known_to_have_are_refused(known: Known, partition: str | None, says: str) -> None:
-    """As nodes are detected whose scheduler counts GPUs and does not name their model: the job ran without them, with a warning."""
-    facts = known("nobody-ran-this")
-    thin, fat = facts.systems["supermuc-ng"].partitions
-    gpus = fat.model_copy(
-        update={"node": fat.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2}), "only_if_named": True}
-    )
-    here = facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin, gpus if partition else fat)})
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "x"}, "job_options": {"request_gpus": 2, "partition": partition}}
-    request = normalise({"job": job}).request
-    with pytest.raises(Infeasible) as refused:
-        enumerate_candidates(request, resolve(request, replace(facts, systems={"supermuc-ng": here})), facts.models)
-    asked = "job_options.request_gpus: 2 GPUs per node requested, but the system file gives nodes of supermuc-ng/thin"
-    assert str(refused.value) == f"{asked} {says}"
-
-
-def test_gpus_of_another_maker_than_the_requested_one_are_warned_of(known: Known) -> None:
-    """The job uses what is there, which images and scripts then fit."""
-    found = candidates(known, "hlrs-testbed", optimisation={**TRAINING, "opt_build": {"acc_type": "intel"}})
-    (warning,) = found.warnings
-    assert (warning.field, warning.message) == (
-        "optimisation.opt_build.acc_type",
-        "the GPUs of hlrs-testbed are nvidia's, not intel's; the job uses these",
-    )
-
-
 def test_a_partition_that_is_not_recorded_limits_nothing(known: Known) -> None:
     """What a job can have there is not known; the default partition says nothing of it."""
     assert candidates(known, "hlrs-testbed", job_options={"partition": "other", "node_count": 100}).nodes[0].tolist() == [100]
-
-
-def test_ranks_and_memory_on_a_partition_that_is_not_recorded_are_as_requested(known: Known) -> None:
-    """Its nodes may be more, and larger."""
-    asked = {"partition": "other", "process_count_per_node": 40, "minimum_memory_per_processor": "100 GB"}
-    found = candidates(known, "hlrs-testbed", application__app_type="mpi", application__mpi_ranks=4000, job_options=asked)
-    assert found.nodes[0].tolist() == [100]
-
-
-def test_memory_for_each_core_that_a_node_does_not_have_is_refused(known: Known) -> None:
-    """48 ranks on the 77 GB of a thin node; 38 of them would have it."""
-    asked = {"partition": "thin", "process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"}
-    with pytest.raises(Infeasible, match=r"job_options.minimum_memory_per_processor: 96 GB for the cores of a node .* 77 GB usable"):
-        candidates(known, application__app_type="mpi", job_options=asked)
-    assert candidates(known, application__app_type="mpi", job_options={**asked, "process_count_per_node": 38}).shapes
-
-
-@pytest.mark.parametrize(
-    ("counts", "section", "chosen"),
-    [
-        ({}, {"mpi": {}}, (38, 1, 0)),
-        ({"mpi_ranks": 96}, {"mpi": {}}, (32, 1, 0)),
-        ({"allowed_ranks": [32, 48]}, {"mpi": {}}, (32, 1, 0)),
-        ({"threads": 12}, {"mpi": {}, "openmp": {}}, (2, 12, 0)),
-        ({}, {"mpi": {}, "openmp": {}}, (2, 19, 0)),
-        ({}, {"openmp": {}}, (1, 38, 0)),
-    ],
-)
-def test_open_counts_use_as_many_cores_as_have_the_memory(
-    known: Known, counts: dict[str, Any], section: dict[str, Any], chosen: tuple[int, ...]
-) -> None:
-    """Of the 48 of a thin node, the 38 that have 2 GB each of its 77 GB: in ranks, or in their threads."""
-    asked = {"app_type": "hpc", "hpc": section}
-    given: dict[str, Any] = {f"application__{name}": value for name, value in counts.items()}
-    memory = {"job_options__minimum_memory_per_processor": "2 GB"}
-    found = candidates(known, optimisation=asked, application__app_type="hpc", **memory, **given)
-    assert layouts(found) == {chosen}
-
-
-def test_ranks_left_out_for_the_memory_of_cores_are_explained(known: Known) -> None:
-    """With what each core needs."""
-    found = candidates(known, application__app_type="mpi", job_options__minimum_memory_per_processor="2 GB")
-    assert "ranks per node: at most 38, because each core needs 2 GB of its memory" in found.decisions
-
-
-def test_what_does_not_fit_the_usable_memory_is_no_candidate(known: Known) -> None:
-    """Four ranks of 20 GB exceed the 77 GB of a thin node; two do not."""
-    workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 20}}
-    assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0), (2, 48, 0)}
-
-
-@pytest.mark.parametrize(
-    ("gigabytes", "section", "chosen"),
-    [
-        (1, {"mpi": {}}, (48, 1, 0)),
-        (4, {"mpi": {}}, (18, 1, 0)),
-        (60, {"mpi": {}}, (1, 1, 0)),
-        (60, {"mpi": {}, "openmp": {}}, (1, 48, 0)),
-    ],
-)
-def test_as_many_ranks_as_fit_the_memory_are_tried(known: Known, gigabytes: int, section: dict[str, Any], chosen: tuple[int, ...]) -> None:
-    """Of the 77 GB of a node, as many on each of its two sockets: 18 ranks of 4 GB, of 19 that fit."""
-    asked = {"app_type": "hpc", "hpc": section, "workload": {"memory_per_rank_gb": gigabytes}}
-    found = candidates(known, optimisation=asked, application__app_type="mpi")
-    assert layouts(found) == {chosen}
-    assert any(why.startswith("ranks per node: at most") for why in found.decisions) is (gigabytes > 1)
-
-
-def test_ranks_are_no_more_than_have_the_cores_that_the_request_gives_each(known: Known) -> None:
-    """Also those of one thread, where their number is open: twelve of four cores fill a node of 48."""
-    found = candidates(known, application__app_type="mpi", application__threads=1, job_options__core_count_per_process=4)
-    assert layouts(found) == {(12, 1, 0)}
-
-
-@pytest.mark.parametrize(
-    ("gigabytes", "told"),
-    [(10, "480 GB per node are needed (48 ranks"), (300, "optimisation.workload: 300 GB per node are needed (1 rank")],
-)
-def test_where_no_measured_layout_fits_the_memory_a_rule_of_thumb_does(gigabytes: int, told: str) -> None:
-    """Ranks of a larger problem need more of it than those of the measured one, which is said; where not even one fits, so is that."""
-    series = SeriesKey(application="solver", system="site", metric="wall_time", unit="s")
-    full = {nodes: Layout(nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes in (1, 2)}
-    results = [Result(series=series, layout=layout, value=900 / nodes) for nodes, layout in full.items()]
-    asked = {"app_type": "hpc", "hpc": {"mpi": {}}, "workload": {"memory_per_rank_gb": gigabytes}}
-    job = {"target": {"name": "site"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
-    request, node = normalise({"job": job}).request, Node(processor="epyc", sockets=2, cores=48, memory_gb=192)
-    facts = Facts(version="1", systems={"site": site(node)}, models=tuple(fit(results)))
-    with pytest.raises(Infeasible, match=f"^{re.escape(told)}") if gigabytes == 300 else nullcontext():
-        found = enumerate_candidates(request, resolve(request, facts), facts.models)
-        assert layouts(found) == {(18, 1, 0)}
-        assert any(why.startswith(f"layouts that were measured: {told}") for why in found.decisions)
-
-
-@pytest.mark.parametrize(
-    ("counts", "workload", "told"),
-    [
-        ({"process_count_per_node": 48}, {"memory_per_rank_gb": 4}, "77 GB usable: room for 19 ranks"),
-        ({"node_count": 2}, {"memory_per_rank_gb": 4}, "77 GB usable: room for 19 ranks, so 96 ranks need 6 nodes"),
-        ({"node_count": 12}, {"memory_per_rank_gb": 15}, "77 GB usable: room for 5 ranks, so 96 ranks need 20 nodes"),
-        ({"process_count_per_node": 48}, {"memory_per_rank_gb": 90}, "77 GB usable"),
-        (
-            {"partition": "thin", "process_count_per_node": 48, "minimum_memory_per_processor": "2 GB"},
-            {},
-            "77 GB usable: enough for 38 cores",
-        ),
-    ],
-)
-def test_counts_that_do_not_fit_the_memory_are_told_with_what_would(
-    counts: dict[str, Any], workload: dict[str, Any], told: str, known: Known
-) -> None:
-    """The next request is right, and not one by trial."""
-    ranks = {"application__mpi_ranks": 96} if "node_count" in counts else {}
-    asked: dict[str, Any] = {"application__app_type": "mpi", "optimisation": {"workload": workload}, "job_options": counts, **ranks}
-    with pytest.raises(Infeasible, match=f"{re.escape(told)}$"):
-        candidates(known, **asked)
-
-
-def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:
-    """The line names need and supply, and the field that asks for too much: here not the memory of cores."""
-    workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 90}}
-    with pytest.raises(Infeasible, match=r"optimisation.workload: 90 GB per node are needed .* 77 GB usable"):
-        candidates(known, application="3dgan", optimisation=workload, job_options={"minimum_memory_per_processor": "1 GB"})
-
-
-def test_memory_is_compared_and_shown_to_the_byte(known: Known) -> None:
-    """Not to the last digit of a float, and no node refuses what reads like the memory that it has."""
-
-    def per_node(gigabytes: float) -> Candidates:
-        workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": gigabytes, "memory_aside_gb": 0.1}}
-        return candidates(known, optimisation=workload, job_options__process_count_per_node=1)
-
-    assert per_node(76.9 + 1e-12).shapes
-    with pytest.raises(Infeasible, match=r"77.00000001 GB per node are needed .* 77 GB usable"):
-        per_node(76.90000001)
-
-
-def test_a_memory_limit_beyond_the_nodes_is_infeasible(known: Known) -> None:
-    """Overrunning the usable memory takes the node down there; no other partition has nodes with as much."""
-    with pytest.raises(Infeasible, match=r"job_options.memory_limit: 900 GB .* 77 GB are usable"):
-        candidates(known, job_options__memory_limit="900 GB")
 
 
 @over(st.integers(1, 10_000), st.lists(st.integers(1, 20_000), max_size=5))
@@ -1204,21 +867,6 @@ def test_a_grid_is_sorted_dense_below_and_ends_at_the_limit(limit: int, measured
     assert (np.diff(grid) > 0).all()
     assert (grid[0], grid[-1]) == (1, limit)
     assert set(range(1, min(limit, 64) + 1)) | {size for size in measured if size <= limit} <= set(grid.tolist())
-
-
-def test_what_lies_in_memory_beside_the_ranks_counts(known: Known) -> None:
-    """An image unpacked into memory leaves room for one rank of 38 GB where two fitted."""
-    workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 38}}
-    assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0), (2, 48, 0)}
-    workload["workload"]["memory_aside_gb"] = 4
-    assert layouts(candidates(known, application="3dgan", optimisation=workload)) == {(1, 48, 0)}
-
-
-def test_what_exceeds_a_gpu_is_no_candidate(known: Known) -> None:
-    """The line names the GPU and what it has."""
-    workload = {**TRAINING, "workload": {"memory_per_gpu_gb": 12}}
-    with pytest.raises(Infeasible, match=r"12 GB are needed per GPU, but the .*1080 Ti.* has 11 GB"):
-        candidates(known, "hlrs-testbed", optimisation=workload, job_options__request_gpus=1)
 
 
 def parted(known: Known, partition: str) -> tuple[Request, Target, Facts]:
@@ -1286,17 +934,6 @@ def test_times_of_other_nodes_of_a_system_are_transferred(known: Known) -> None:
     assert (new.upper or 0) / (new.value or 1) > 2
 
 
-@pytest.mark.parametrize(
-    ("system", "gpus", "used"),
-    [("hlrs-testbed", None, "CPUs and GPUs"), ("hlrs-testbed", 0, "CPUs"), ("zenith", None, "CPUs"), (None, None, "CPUs")],
-)
-def test_an_fpga_is_told_not_to_be_used(known: Known, system: str | None, gpus: int | None, used: str) -> None:
-    """On a system with NVIDIA's GPUs the answer is one for these."""
-    found = candidates(known, system, optimisation={"opt_build": {"acc_type": "fpga"}}, job_options__request_gpus=gpus)
-    (told,) = [one.message for one in found.warnings if one.field == "optimisation.opt_build.acc_type"]
-    assert told == f"FPGAs are not supported: the job is planned for the {used} of {system or 'the target'}"
-
-
 GPUS_SEEN = ", ranks and threads per rank assumed, because the results do not state them"
 
 
@@ -1353,24 +990,6 @@ def test_an_option_without_effect_is_told_where_it_was_written(known: Known) -> 
     ):
         found = candidates(known, optimisation={"app_type": "hpc", key: section})
         assert [one.field for one in found.warnings if "has no effect" in one.message] == [f"optimisation.{key}.{place}.compiler"]
-
-
-@pytest.mark.parametrize(
-    ("job", "field"),
-    [
-        ({"job_options": {"request_gpus": 1}}, "job_options.request_gpus"),
-        ({"optimisation": {"app_type": "hpc", "hpc": {"openacc": {"number_of_acc": 1}}}}, "optimisation.hpc.openacc.number_of_acc"),
-        (
-            {"optimisation": {"app_type": "hpc", "app_type-hpc": {"mpi": {}, "parallelisation-opencl": {"number_of_acc": 1}}}},
-            "optimisation.app_type-hpc.parallelisation-opencl.number_of_acc",
-        ),
-    ],
-)
-def test_gpus_that_no_node_has_are_refused_where_they_are_asked_for(known: Known, job: dict[str, Any], field: str) -> None:
-    """Under the key that the request has, not the one that it is read as."""
-    with pytest.raises(Infeasible) as wrong:
-        candidates(known, **job)
-    assert [fault.field for fault in wrong.value.faults] == [field]
 
 
 def test_the_numbers_of_ranks_of_a_hybrid_program_begin_on_one_node() -> None:

@@ -121,6 +121,7 @@ def test_the_nearest_version_stands_in_with_a_warning(wanted: str, expected: str
     assert (choice.image.labels.version, choice.exact) == (expected, False)
     assert [warning.field for warning in choice.warnings] == [VERSION_FIELD]
     assert "1.14.0, 1.15.0, 2.1.0, 2.10.0" in choice.warnings[0].message
+    assert "(available: " in choice.warnings[0].message
 
 
 def test_of_many_versions_the_nearest_on_both_sides_are_named() -> None:
@@ -143,6 +144,7 @@ def test_what_the_chosen_image_lacks_too_is_no_reason_against_another() -> None:
     assert choose(catalogue([old, new]), wanted).image == new
     assert passed_over(old, new, wanted) == "the chosen one is preferred because its version is newer"
     assert passed_over(old, XLA, wanted) == passed_over(old, None, wanted) == "it is an image without xla"
+    assert passed_over(old, None, asking(opt_build=True)) == "the request asks for a source build"
 
 
 def test_the_nearest_version_is_one_for_what_the_job_computes_on() -> None:
@@ -412,6 +414,33 @@ def test_the_runner_up_is_explained() -> None:
     lines = pick([PLAIN, verified]).decisions
     assert any(PLAIN.reference in line and "it is verified" in line for line in lines)
     assert all("\n" not in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("images", "wanted", "told"),
+    [
+        (
+            [PLAIN.model_copy(update={"notes": ("needs a licence",)}), HOROVOD, ARM],
+            {},
+            [
+                "image: docker://a/plain:1, tensorflow 2.1.0 (hub) for CPUs: the best of 2 suitable images (3 known for tensorflow)",
+                "image: second best is docker://a/horovod:1; the chosen one is preferred because it contains less that was not requested",
+                "image: unverified: no run of it is recorded; needs a licence",
+            ],
+        ),
+        (
+            [GPU],
+            {"accelerator": "nvidia"},
+            [
+                "image: docker://a/gpu:1, tensorflow 2.1.0 (hub, with xla) for nvidia: the only suitable image (1 known for tensorflow)",
+                "image: unverified: no run of it is recorded",
+            ],
+        ),
+    ],
+)
+def test_a_choice_is_told_whole(images: list[Image], wanted: dict[str, Any], told: list[str]) -> None:
+    """What is inside, of how many that were suitable, against which, and what is known of it."""
+    assert list(pick(images, **wanted).decisions) == told
 
 
 def test_the_newest_image_is_one_that_the_same_job_could_have() -> None:

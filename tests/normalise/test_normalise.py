@@ -23,6 +23,7 @@ from modak.normalise.sections import fields_of
 from modak.normalise.spellings import each, seconds, text
 from modak.text.documents import strict_json, with_value
 from modak.text.words import EXPANDABLE
+from tests.normalise.documents import faulty, job
 
 REQUESTS = Path(__file__).parent.parent / "requests"
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -203,18 +204,6 @@ def within(part: Any, whole: Any) -> bool:
     if isinstance(part, dict):
         return all(key in whole and within(value, whole[key]) for key, value in part.items())
     return bool(part == whole)
-
-
-def faulty(document: Any, **options: Any) -> dict[str, str]:
-    """Field -> message of what is wrong."""
-    with pytest.raises(RequestError) as caught:
-        normalise(document, **options)
-    return {fault.field: fault.message for fault in caught.value.faults}
-
-
-def job(section: str, **fields: Any) -> dict[str, Any]:
-    """A request with one section."""
-    return {"job": {section: fields}}
 
 
 def test_every_kind_of_document_is_in_the_table() -> None:
@@ -454,58 +443,6 @@ def test_sections_without_job_are_read_with_a_warning() -> None:
     assert [warning.field for warning in found.warnings] == ["job"]
 
 
-def test_a_runtime_where_an_image_belongs_is_understood() -> None:
-    """``application.container_runtime: singularity`` asks for the runtime, not for an image of that name."""
-    found = normalise(job("application", container_runtime="singularity"))
-    assert found.request.target.container_runtime == "singularity"
-    assert found.request.application.container_runtime is None
-
-
-def test_a_path_is_no_name_of_a_registry() -> None:
-    """Only its error is told."""
-    with pytest.raises(RequestError) as caught:
-        normalise(job("application", container_runtime="/images/solver"))
-    assert [fault.message for fault in caught.value.faults if "NAME.sif" in fault.message]
-    assert caught.value.warnings == ()
-
-
-def test_a_squashfs_file_is_an_image_by_each_of_its_endings() -> None:
-    """``.sqsh`` as Enroot writes it is no repository of a registry."""
-    images = [normalise(job("application", container_runtime=name)) for name in ("solver.sqfs", "solver.sqsh")]
-    assert [(found.request.application.container_runtime, found.warnings) for found in images] == [("solver.sqfs", ()), ("solver.sqsh", ())]
-
-
-def test_the_scheme_of_an_image_may_have_capitals() -> None:
-    """Schemes are the same in any case."""
-    found = normalise(job("application", container_runtime="Docker://site/solver:1"))
-    assert found.request.application.container_runtime == "docker://site/solver:1"
-    assert [warning.field for warning in found.warnings] == ["application.container_runtime"]
-
-
-def test_how_a_long_image_is_read_is_told_by_its_scheme() -> None:
-    """Messages hold the first characters of a value, which those of an image with its digest may not even name."""
-    images = ("site/solver:1", f"site/solver@sha256:{'0' * 64}")
-    messages = [normalise(job("application", container_runtime=image)).warnings[0].message for image in images]
-    assert messages[0] == "'site/solver:1' is read as 'docker://site/solver:1'"
-    assert messages[1].endswith(" is read as docker://…")
-
-
-@pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("docker:modakopt/modak:tensorflow-2.1", "docker://modakopt/modak:tensorflow-2.1"),
-        ("Library:me/tools/x:1", "library://me/tools/x:1"),
-        ("docker:24.0", "docker://docker:24.0"),
-        ("docker:5000/solver:1", "docker://docker:5000/solver:1"),
-    ],
-)
-def test_the_slashes_after_a_scheme_may_be_missing(written: str, meant: str) -> None:
-    """As in answers of the published service, unless it is a name with its tag, or a host with its port."""
-    found = normalise(job("application", container_runtime=written))
-    assert found.request.application.container_runtime == meant
-    assert [warning.field for warning in found.warnings] == ["application.container_runtime"]
-
-
 @pytest.mark.parametrize(
     ("section", "field", "written", "meant"),
     [
@@ -592,113 +529,12 @@ def test_the_kind_of_application_follows_from_its_section() -> None:
     assert {warning.field for warning in found.warnings} == {"optimisation.app_type", "optimisation.training"}
 
 
-@pytest.mark.parametrize("options", [{"inductor": True, "torch_compile": False}, {"torch-compile": False, "inductor": True}])
-def test_of_two_names_of_an_option_its_own_is_used(options: dict[str, bool]) -> None:
-    """The other one is named, whatever their order."""
-    found = normalise(job("optimisation", training={"pytorch": options}))
-    assert found.request.optimisation.options.value_of("inductor") is True
-    assert [warning.message for warning in found.warnings if "torch" in warning.field.rpartition(".")[2]] == [
-        "ignored: 'inductor' is given, too"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("key", "target", "runtime", "read"),
-    [
-        ("container_runtime", {}, "apptainer", "read as target.container_runtime"),
-        ("container_runtime", {"container_runtime": None}, "apptainer", "read as target.container_runtime"),
-        ("container-runtime", {"Container-Runtime": " "}, "apptainer", "read as target.container_runtime"),
-        ("container_runtime", {"Container-Runtime": "sarus"}, "sarus", "ignored, because target.Container-Runtime is given, too"),
-    ],
-)
-def test_a_runtime_in_place_of_an_image_is_that_of_the_target(key: str, target: dict[str, Any], runtime: str, read: str) -> None:
-    """Unless the target has one of its own; the warning says which holds."""
-    found = normalise({"job": {"application": {"executable": "a", key: "apptainer"}, "target": target}})
-    assert (found.request.application.container_runtime, found.request.target.container_runtime) == (None, runtime)
-    told = [warning.message for warning in found.warnings if warning.field == f"application.{key}"]
-    assert told == [f"'apptainer' is a runtime, not an image: {read}"]
-
-
-@pytest.mark.parametrize(("command", "runtime"), [("ch-run", "charliecloud"), ("pyxis", "enroot")])
-def test_a_runtime_in_place_of_an_image_may_be_called_by_its_command(command: str, runtime: str) -> None:
-    """It is no image of that name in a registry."""
-    found = normalise({"job": {"application": {"executable": "a", "container_runtime": command}}})
-    assert (found.request.application.container_runtime, found.request.target.container_runtime) == (None, runtime)
-
-
-@pytest.mark.parametrize(
-    ("options", "distribution", "note"),
-    [
-        ({"horovod": True}, "horovod", "is read as the option 'distribution': 'horovod'"),
-        ({"horovod": True, "distribution": None}, "horovod", "is read as the option 'distribution': 'horovod'"),
-        ({"horovod": True, "distribution": "ddp"}, "ddp", "ignored: 'distribution' is given, too"),
-        ({"Distribution": "ddp", "horovod": True}, "ddp", "ignored: 'Distribution' is given, too"),
-        ({"horovod": False, "distribution": "horovod"}, "horovod", "ignored: 'distribution' is given, too"),
-        ({"horovod": False, "distribution": "ddp"}, "ddp", None),
-        ({"horovod": True, "distribution": "Horovod"}, "horovod", None),
-        ({"horovod": False}, None, "ignored: no distribution is requested"),
-    ],
-)
-def test_the_switch_of_a_distribution_layer_gives_way_to_the_option(
-    options: dict[str, Any], distribution: str | None, note: str | None
-) -> None:
-    """And the warning says which of them holds, unless both say the same; an option that is null is left out."""
-    found = normalise(job("optimisation", training={"pytorch": options}))
-    assert found.request.optimisation.options.value_of("distribution") == distribution
-    assert [warning.message for warning in found.warnings if warning.field.endswith(".horovod")] == [note] * bool(note)
-
-
-def test_horovod_beside_a_framework_distributes_it() -> None:
-    """A key of its own for Horovod means the same as the framework's option."""
-    found = normalise(job("optimisation", app_type="ai_training", ai_training={"horovod": {}, "tensorflow": {"version": "2.1"}}))
-    assert found.request.optimisation.framework == "tensorflow"
-    assert getattr(found.request.optimisation.options, "distribution", None) == "horovod"
-
-
-def test_a_framework_that_is_null_is_not_asked_for() -> None:
-    """Generated clients write every field that they know."""
-    found = normalise(job("optimisation", ai_training={"tensorflow": None, "pytorch": {"glow": True}, "horovod": None}))
-    assert found.request.optimisation.framework == "pytorch"
-    assert getattr(found.request.optimisation.options, "distribution", None) is None
-
-
-@pytest.mark.parametrize(("switch", "meant"), [(True, "horovod"), ("false", None)])
-def test_horovod_as_a_switch_of_a_framework_distributes_it(switch: object, meant: str | None) -> None:
-    """The layer as a key of its own is the option ``distribution``, with a notice."""
-    found = normalise(job("optimisation", app_type="ai_training", ai_training={"tensorflow": {"horovod": switch}}))
-    assert getattr(found.request.optimisation.options, "distribution", "no such option") == meant
-    assert [warning.field for warning in found.warnings] == ["optimisation.ai_training.tensorflow.horovod"]
-
-
-def test_opencc_is_opencl_as_a_word_and_as_a_section() -> None:
-    """The options are those of the programming model that the word names."""
-    section = {"config": {"parallelisation": "opencc"}, "parallelisation-opencc": {"compiler": "pgi"}}
-    found = normalise(job("optimisation", app_type="hpc", hpc=section)).request.optimisation
-    assert (found.framework, found.options.value_of("compiler"), found.further) == ("opencl", "pgi", {})
-
-
 def test_parallelisation_may_be_spelt_in_american() -> None:
     """Left out, the job would be one process."""
     section = {"config": {"parallelization": "mpi"}, "parallelization-mpi": {"library": "mpich"}}
     found = normalise(job("optimisation", app_type="hpc", hpc=section))
     assert (found.request.optimisation.framework, found.request.optimisation.options.value_of("library")) == ("mpi", "mpich")
     assert [warning.message for warning in found.warnings] == ["the key is read as 'parallelisation'"]
-
-
-@pytest.mark.parametrize("name", ["IntelCaffe", "Intel Caffe", "intel-caffe"])
-def test_intels_caffe_may_be_one_word(name: str) -> None:
-    """As PRACE's guide to deep learning writes it."""
-    section = {"config": {"ai_framework": name}, name: {"version": "1.1.6"}}
-    found = normalise(job("optimisation", app_type="ai_training", ai_training=section))
-    assert (found.request.optimisation.framework, found.request.optimisation.options.version) == ("intel-caffe", "1.1.6")
-    assert found.warnings == ()
-
-
-def test_an_unknown_framework_is_named_and_left_out() -> None:
-    """A framework that no plug-in has gives a warning with the known ones, and a request all the same."""
-    found = normalise(job("optimisation", app_type="ai_training", ai_training={"config": {"ai_framework": "tensorfow"}, "tensorfow": {}}))
-    assert found.request.optimisation.framework is None
-    assert any("did you mean 'tensorflow'" in warning.message for warning in found.warnings)
 
 
 @pytest.mark.parametrize(
@@ -728,22 +564,6 @@ def test_versions_as_numbers_are_warned_of() -> None:
     found = normalise(job("optimisation", app_type="ai_training", ai_training={"tensorflow": {"version": 2.1}}))
     assert found.request.optimisation.options.version == "2.1"
     assert len(found.warnings) == 1
-
-
-@pytest.mark.parametrize(
-    ("framework", "field"), [("tensorflow", "version"), ("mpi", "version"), ("horovod", "version"), ("horovod", "framework_version")]
-)
-def test_the_v_of_a_tag_is_no_part_of_a_version(framework: str, field: str) -> None:
-    """As in results; with a warning, in every field that holds a version."""
-    found = normalise(job("optimisation", app_type="ai_training", ai_training={framework: {field: "v2.1"}}))
-    assert getattr(found.request.optimisation.options, field) == "2.1"
-    assert [warning.message for warning in found.warnings] == ["'v2.1' is read as '2.1'"]
-
-
-def test_options_of_a_framework_are_checked() -> None:
-    """A value that an option cannot have is a fault at the place where it was written."""
-    document = job("optimisation", app_type="hpc", hpc={"mpi": {"scaling_efficiency": 7}})
-    assert set(faulty(document)) == {"optimisation.hpc.mpi.scaling_efficiency"}
 
 
 def test_a_number_without_a_fraction_is_whole() -> None:
@@ -829,31 +649,11 @@ def test_blank_text_hides_no_value_in_another_spelling(written: dict[str, Any]) 
     assert sorted(warning.message for warning in found.warnings) == ["empty text is ignored", "the key is read as 'threads'"]
 
 
-def test_blank_text_hides_no_value_under_another_name_of_an_option() -> None:
-    """Also under the option's own name."""
-    found = normalise(job("optimisation", training={"pytorch": {"inductor": "", "torch_compile": True}}))
-    assert found.request.optimisation.options.value_of("inductor") is True
-
-
 def test_accelerators_of_the_chosen_model_count_beside_mpi() -> None:
     """Also if the options of MPI are given with those of OpenACC, which the request names."""
     section = {"config": {"parallelisation": "openacc"}, "parallelisation-mpi": {}, "parallelisation-openacc": {"number_of_acc": 2}}
     found = normalise({"job": {"optimisation": {"app_type": "hpc", "app_type-hpc": section}}}, strict=True)
     assert (found.request.optimisation.framework, found.request.job_options.request_gpus) == ("openacc", 2)
-
-
-def test_a_library_that_is_not_known_is_left_out() -> None:
-    """An unknown word in a framework's options is a warning, not an error."""
-    found = normalise(job("optimisation", app_type="hpc", hpc={"mpi": {"library": "foompi"}}))
-    assert getattr(found.request.optimisation.options, "library", "?") is None
-    assert [warning.field for warning in found.warnings] == ["optimisation.hpc.mpi.library"]
-
-
-def test_a_number_where_an_option_is_text_is_its_digits() -> None:
-    """With a warning, as for ``version``."""
-    found = normalise(job("optimisation", app_type="ai_training", ai_training={"horovod": {"framework_version": 2.1}}))
-    assert getattr(found.request.optimisation.options, "framework_version", None) == "2.1"
-    assert [warning.field for warning in found.warnings] == ["optimisation.ai_training.horovod.framework_version"]
 
 
 @pytest.mark.parametrize(("given", "allowed"), [("00:01:00", True), ("365-00:00:00", True), ("365-00:00:01", False)])
@@ -1135,15 +935,6 @@ def test_whatever_is_sent_is_read_or_refused(document: Any, strict: bool) -> Non
     json.loads(found.request.model_dump_json())
 
 
-@pytest.mark.parametrize(("written", "meant"), [("DDP", "ddp"), (" Fsdp ", "fsdp"), ("ddp", "ddp")])
-def test_words_of_a_framework_may_have_capitals(written: str, meant: str) -> None:
-    """As words elsewhere: the distribution of a training is not lost over its spelling, and a change is said."""
-    job = {"optimisation": {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": written}}}}
-    found = normalise({"job": job})
-    assert getattr(found.request.optimisation.options, "distribution", None) == meant
-    assert len(found.warnings) == (written != meant)
-
-
 @pytest.mark.parametrize("blank", ["", " "])
 @pytest.mark.parametrize(
     "field",
@@ -1160,12 +951,6 @@ def test_a_value_without_a_sign_is_left_out(field: str, blank: str) -> None:
     assert [(warning.field, warning.message) for warning in found.warnings] == [(field, "empty text is ignored")]
 
 
-def test_a_switch_of_a_framework_is_told_as_json_writes_it() -> None:
-    """The reader has a JSON document, in which ``True`` would be an error."""
-    found = normalise({"job": {"optimisation": {"app_type": "ai_training", "ai_training": {"tensorflow": {"xla": "True"}}}}})
-    assert [warning.message for warning in found.warnings] == ["'True' is read as true"]
-
-
 @pytest.mark.parametrize(
     ("written", "field"),
     [("nodes", "node_count"), ("ranks_per_node", "process_count_per_node"), ("gpus_per_node", "request_gpus"), ("gpus", "request_gpus")],
@@ -1175,35 +960,6 @@ def test_counts_of_a_job_may_be_called_as_in_results(written: str, field: str) -
     found = normalise({"job": {"job_options": {written: 4}}})
     assert getattr(found.request.job_options, field) == 4
     assert [warning.message for warning in found.warnings] == [f"the key is read as {field!r}"]
-
-
-def mxnet(arguments: str, **options: Any) -> dict[str, Any]:
-    """A training with MXNet."""
-    wanted = {"app_type": "ai_training", "ai_training": {"mxnet": options}}
-    return {"job": {"application": {"executable": "python3 train.py", "arguments": arguments}, "optimisation": wanted}}
-
-
-@pytest.mark.parametrize("arguments", ["--gpus 0,1 --kv-store dist_device_sync --lr 1.6", "--kvstore=dist_sync"])
-def test_a_command_with_a_distributed_key_value_store_has_servers(arguments: str) -> None:
-    """MXNet's parameter server is what the command starts, whatever the options leave open; a warning says so."""
-    found = normalise(mxnet(arguments))
-    assert found.request.optimisation.options.value_of("distribution") == "parameter-server"
-    assert [warning.field for warning in found.warnings] == ["application.arguments"]
-
-
-@pytest.mark.parametrize(
-    ("document", "stays"),
-    [
-        (mxnet("--kv-store dist_sync", distribution="horovod"), "horovod"),
-        (mxnet("--kv-store device"), None),
-        (mxnet("x--kv-store dist_sync"), None),
-    ],
-)
-def test_another_key_value_store_changes_nothing(document: dict[str, Any], stays: str | None) -> None:
-    """What the options say holds, and a store within a node needs no server."""
-    found = normalise(document)
-    assert found.request.optimisation.options.value_of("distribution") == stays
-    assert not found.warnings
 
 
 @pytest.mark.parametrize(
@@ -1221,32 +977,3 @@ def test_a_list_of_commands_is_told_to_be_one(command: list[str], warned: bool) 
     """Its entries are the words of a single command, with the blanks in them."""
     warnings = normalise({"job": {"application": {"app_tag": "x", "pre-execution": command}}}).warnings
     assert any("one word of the same command" in each.message for each in warnings) is warned
-
-
-@pytest.mark.parametrize(
-    ("executable", "document", "runtime"),
-    [
-        ("singularity exec own.sif python3 train.py", {}, "none"),
-        ("env A=1 ch-run ./own -- ./solver", {}, "none"),
-        ("mpirun -np 4 apptainer exec own.sif ./solver", {}, "none"),
-        ("time -p apptainer exec own.sif ./solver", {}, "none"),
-        ("sh -c 'cd case && singularity exec own.sif ./solver <in'", {}, "none"),
-        ("ionice -c none ./solver", {}, None),
-        ("nohup ./solver apptainer", {}, None),
-        ("singularity exec own.sif ./solver", {"target": {"container_runtime": "apptainer"}}, "apptainer"),
-        ("singularity exec own.sif ./solver", {"application": {"container_runtime": "other.sif"}}, None),
-        ("./solver --apptainer", {}, None),
-    ],
-)
-def test_a_command_that_starts_a_container_needs_none_around_it(executable: str, document: dict[str, Any], runtime: str | None) -> None:
-    """In an image of the catalogue there is no program that starts its image."""
-    job = {**document, "application": {"executable": executable, **document.get("application", {})}}
-    assert normalise({"job": job}).request.target.container_runtime == runtime
-
-
-def test_a_container_of_the_commands_own_is_told_to_be_one() -> None:
-    """With what to write for one that the script starts, and checks."""
-    (warning,) = normalise({"job": {"application": {"executable": "apptainer exec own.sif ./solver"}}}).warnings
-    assert warning.message.startswith(
-        "apptainer starts the container: read as target.container_runtime 'none'; to have the script start it"
-    )

@@ -39,6 +39,7 @@ def test_sources_come_from_the_sites_folder(sources: Path, runtime: str) -> None
     text = of_recipe(made(), runtime, Site(sources=str(sources))).text
     assert "cp /opt/modak-sources/openmpi-4.1.4.tar.xz /var/tmp/openmpi-4.1.4.tar.bz2" in text
     assert f"echo '{OWN}  /var/tmp/openmpi-4.1.4.tar.bz2' | sha256sum --check --strict -" in text
+    assert text.count("sha256sum") == 1, "the recipe's own comparison is replaced"
     assert "tar -x -f /var/tmp/openmpi-4.1.4.tar.bz2 -C /var/tmp\n" in text.replace(" && \\\n", "\n")
     assert "# openmpi-4.1.4.tar.xz is the site's copy, held to the site's checksum\n" in text
     assert text.rstrip().endswith("rm -rf /opt/modak-sources")

@@ -39,6 +39,16 @@ def test_a_definition_takes_wheels_from_a_folder() -> None:
     assert text.endswith("rm -rf /opt/modak-wheels\n")
 
 
+def test_what_a_site_adds_to_a_definition_stands_around_its_sections() -> None:
+    """The whole text: nothing of the recipe is lost at the seams."""
+    text = offline("Bootstrap: docker\nFrom: debian:12\n%post\n    true\n", "definition", Mirrors(wheels="/site/wheels"))
+    variables = "".join(f"    export {line}\n" for line in re.findall(r"export (.*)", text))
+    assert text == (
+        "Bootstrap: docker\nFrom: debian:12\n\n%files\n    /site/wheels /opt/modak-wheels\n\n"
+        f"%post\n{variables}\n%post\n    true\n\n%post\n    rm -rf /opt/modak-wheels\n"
+    )
+
+
 def test_a_dockerfile_takes_wheels_from_its_context() -> None:
     """In its last stage alone, and as arguments of the build, which the image does not keep."""
     text = offline(DOCKERFILE, "dockerfile", Mirrors(wheels="/site/wheels"))

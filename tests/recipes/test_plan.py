@@ -134,6 +134,9 @@ def test_a_recipe_goes_under_the_name_that_jobs_look_for() -> None:
     assert gpu.image_file == "modak_tensorflow-2.1.0-opt-build-gpu-sm61-broadwell.sif"
     assert other is not None
     assert other.image_file != gpu.image_file
+    wheels = plan("pytorch", "2.15", "pip", Hardware("nvidia", "9.0"))
+    assert wheels is not None
+    assert wheels.image_file == "modak_pytorch-2.15.0-pip-gpu.sif", "that of all GPUs"
 
 
 @pytest.mark.parametrize("name", sorted(WHOLE))
