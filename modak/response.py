@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from modak.dsl import Plan, Texts
+from modak.normalise import ANSWERS
 from modak.normalise.sections import OBJECT, as_object
 from modak.normalise.spellings import fold
 from modak.text.documents import Json
@@ -21,7 +22,7 @@ def filled(document: Mapping[str, Any], plan: Plan, texts: Texts, address: str =
     Absent values are left out. With the ``address`` of a service the texts have addresses there, too.
     """
     top, job = job_of(document)
-    for name in ("job_content", "job_script", "build_content", "build_script", "plan"):
+    for name in ANSWERS:
         job.pop(_key(job, name), None)
     chosen = plan.configuration
     _fill(job, "application", {"container_runtime": chosen.image, "mpi_ranks": chosen.ranks, "threads": chosen.threads_per_rank})

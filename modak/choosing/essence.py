@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 from modak.dsl import Application, Document, Request, Workload
-from modak.results.metrics import parse_amount
+from modak.results.units import parse_amount
 
 JOB_OPTIONS: Final = (
     "node_count",

@@ -11,7 +11,8 @@ from modak.dsl import Notice, Request, Workload
 from modak.facts import same_name
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.startup import PARTS
-from modak.results.metrics import METRICS, Metric, metric, metric_of, parse_amount, singular, work_unit
+from modak.results.metrics import METRICS, Metric, metric, metric_of, work_unit
+from modak.results.units import parse_amount, singular
 from modak.tuning.setting import recorded
 
 

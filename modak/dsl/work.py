@@ -9,7 +9,8 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from modak.dsl.document import MOST_SET, Amount, CellText, Count, Document, Prose
 from modak.errors import DataError
-from modak.results.metrics import WALL_TIME, metric, parse_amount
+from modak.results.metrics import WALL_TIME, metric
+from modak.results.units import parse_amount
 from modak.text.grammar import MetricPattern, Name, SoundText
 
 Files = Annotated[int, Field(ge=1, le=10**12, strict=True)]
@@ -93,7 +94,7 @@ def _amount(text: str) -> str:
 
 
 WorkAmount = Annotated[SoundText, Field(max_length=64, examples=["500 ns", "2e6 steps", "3 PFLOP"]), AfterValidator(_amount)]
-"""A positive number and what a rate counts; see :func:`modak.results.metrics.parse_amount`."""
+"""A positive number and what a rate counts; see :func:`modak.results.units.parse_amount`."""
 
 
 class Workload(Document):

@@ -20,6 +20,7 @@ from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float
 from modak.ingest.totals import TOTALS, Mask, spread
 from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, NO_VALUE, SMALLEST_VALUE, Seconds, is_placeholder, quoted, reader
 from modak.results import failures, metrics
+from modak.results.units import parse_unit, to_base
 from modak.text.amounts import counted
 
 _TOO_SMALL: Final = 1e6
@@ -228,7 +229,7 @@ def _metrics(table: _Table, values: Float64, clocks: Mask) -> tuple[Int32, list[
         if metric is not None:
             try:
                 known = metrics.metric(metric, of)
-                based[rows] = metrics.to_base(values[rows], of)
+                based[rows] = to_base(values[rows], of)
                 found[-1] = known
                 if (at := np.flatnonzero(rows & clocks)).size and (why := _no_clock(known, of)):
                     table.fault(f"column 'value': {quoted(table.cells('value')[at[0]].strip())}: {why}", rows & clocks)
@@ -248,7 +249,7 @@ def _no_clock(metric: metrics.Metric, unit: str | None) -> str:
     """Why a value of this metric and unit is no length of time in seconds; empty if it may be one."""
     if metric.kind != "time":
         return f"a length of time, but {metric.name!r} is measured in {metric.unit}"
-    if unit is not None and metrics.parse_unit(unit).factor != 1:
+    if unit is not None and parse_unit(unit).factor != 1:
         way = "leave the unit of such rows empty, also without '--set unit=…'"
         return f"a length of time counts in seconds, the column 'unit' says {quoted(unit)}: {way}"
     return ""

@@ -102,18 +102,24 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
         known = [name for name in columns if is_known(name)]
         options = headings.together(hints, known, [name for name in required if name not in columns])
         yield strange[0], f"options to start from, if what is said below is right: {options}"
-    names = f"; the columns are {', '.join(COLUMNS)}" if any(hint and headings.OPEN in hint.text for hint in hints.values()) else ""
-    ways = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out{_EVERY if len(strange) > 1 else ''}"
-    open_ = [name for name, hint in hints.items() if loading and hint and hint.text.startswith(headings.OPEN)]
-    together = open_ if len(open_) > 1 else []
-    for name, hint in hints.items():
-        how = ways if loading and name == strange[0] else ""
-        if name not in together:
-            yield name, f"unknown column {quoted(name)}{f'; {hint.text}' if hint else ''}{how}"
-        elif name == together[0]:
-            shown = listed([quoted(each) for each in together], _SHOWN)
-            called = headings.renaming(name, headings.parameter(name))
-            yield name, f"unknown columns {shown}; those that are parameters of the run are called 'params.NAME' ({called}){how}"
+    yield from _unknown({name: hint.text if hint else "" for name, hint in hints.items()}, loading=loading)
+
+
+def _unknown(hints: Mapping[str, str], *, loading: bool) -> Iterator[tuple[str, str]]:
+    """A message for each unknown column, with the text of its hint. ``loading``: those that may be anything share one, and the first
+    message says how options rename columns."""
+    said = {name: f"unknown column {quoted(name)}{f'; {hint}' if hint else ''}" for name, hint in hints.items()}
+    anything = [name for name, hint in hints.items() if hint.startswith(headings.OPEN)]
+    if loading and len(anything) > 1:
+        first, *others = anything
+        shown = listed([quoted(each) for each in anything], _SHOWN)
+        called = headings.renaming(first, headings.parameter(first))
+        said[first] = f"unknown columns {shown}; those that are parameters of the run are called 'params.NAME' ({called})"
+        said = {name: text for name, text in said.items() if name not in others}
+    names = f"; the columns are {', '.join(COLUMNS)}" if any(headings.OPEN in hint for hint in hints.values()) else ""
+    ways = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out{_EVERY if len(hints) > 1 else ''}"
+    for place, (name, text) in enumerate(said.items()):
+        yield name, text if place or not loading else f"{text}{ways}"
 
 
 def _missing(names: Sequence[str], columns: Sequence[str], *, loading: bool) -> str:

@@ -22,6 +22,7 @@ from modak.ingest.sources import Source
 from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 from modak.ingest.values import cell
 from modak.results import metrics
+from modak.results.units import known_unit
 from modak.text.amounts import listed, printable
 from modak.text.documents import why_not_json
 
@@ -138,7 +139,7 @@ def _left_out(place: str, what: str) -> str:
 
 def _meaningless(name: str, unit: str | None) -> str | None:
     """Why a figure with a known unit, or without one, cannot be used; ``None``: it can, or its unit is unknown."""
-    if metrics.known_metric(name, unit) or (unit and not metrics.known_unit(unit)):
+    if metrics.known_metric(name, unit) or (unit and not known_unit(unit)):
         return None
     return f"in {unit!r} does not tell whether less or more is better" if unit else "has no unit"
 

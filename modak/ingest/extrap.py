@@ -18,7 +18,8 @@ from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 
 RANKS: Final = ("p", "np", "procs", "processes", "ranks", "mpi_ranks")
 """What users call the number of processes. Nobody says on how many nodes they ran: all of them count as on one."""
-_METRICS: Final = {"runtime": "run_time"}
+_METRICS: Final = {"time": "time", "runtime": "run_time"}
+"""Metrics by what users call them, in any case."""
 _EVENTS: Final = re.compile(r"visits|hits|bytes_(sent|received|read|written)|PAPI_\w+", re.IGNORECASE)
 """Metrics that profiles have beside the time."""
 
@@ -95,9 +96,7 @@ def _points(written: str, parameters: int) -> list[list[str]]:
 
 @lru_cache(maxsize=1)  # the same at every point, and as long as the file
 def _labels(region: str, metric: str) -> dict[str, str | None]:
-    folded = metric.strip().lower()
-    known = folded if folded in ("time", *_METRICS) else metric
-    return {"application": shortened(region), "metric": _METRICS.get(known, known)}
+    return {"application": shortened(region), "metric": _METRICS.get(metric.strip().lower(), metric)}
 
 
 def _counts(names: Sequence[str], point: Sequence[object], line: int) -> dict[str, str | None]:

@@ -19,6 +19,7 @@ from modak.ingest.table import LAYOUT, MOST_COLUMNS
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import quoted
 from modak.results import metrics
+from modak.results.units import known_unit
 from modak.text.amounts import listed
 
 ALIKE: Final = 0.75
@@ -127,7 +128,7 @@ def unit_of(names: Sequence[str]) -> str | None:
     """The unit in the brackets of all these headings: ``s`` of ``Run 1 (s)``, ``Run 2 (s)``; ``None``: they give none, or several."""
     units = _in_brackets(names)
     (unit,) = units if len(units) == 1 else (None,)
-    return unit if unit and metrics.known_unit(unit) else None
+    return unit if unit and known_unit(unit) else None
 
 
 def _in_brackets(names: Sequence[str]) -> set[str | None]:
@@ -277,7 +278,7 @@ def _column(name: str, bare: str, columns: Collection[str], among: Sequence[str]
     if near == "value" and near in among and near != spelt_alike:
         return Hint(vocabulary.COMPUTED, "")
     unit = unit_in(name) if near == "value" and loading else None
-    fill = (f"unit={unit}",) if unit and metrics.known_unit(unit) else ()
+    fill = (f"unit={unit}",) if unit and known_unit(unit) else ()
     option = f" ({renaming(name, 'value')} --set {fill[0]})" if fill else ""
     return Hint(f"the nearest known one is {near!r}{option}", near, fill)
 
@@ -336,7 +337,7 @@ def _is_time(words: Sequence[str]) -> bool:
 def _in_time(name: str) -> bool:
     """Whether the unit in a heading's brackets is one of time: ``total(s)``."""
     unit = unit_in(name) if _BRACKETS.search(name[:_LONGEST]) else None
-    known = metrics.known_unit(unit) if unit else None
+    known = known_unit(unit) if unit else None
     return known is not None and known.base == "s"
 
 
@@ -345,7 +346,7 @@ def _time_of(name: str, words: Sequence[str]) -> str:
     part = next((vocabulary.PART_OF[word] for word in words if word in vocabulary.PART_OF), None)
     metric, of = (f"{part}_time", f"each {part}") if part else ("time", "the whole run")
     told = unit_in(name)
-    unit = words[-1] if words[-1] in vocabulary.TIME_ENDINGS else told if told and metrics.known_unit(told) else "…"
+    unit = words[-1] if words[-1] in vocabulary.TIME_ENDINGS else told if told and known_unit(told) else "…"
     return f"if it is the time of {of}, {renaming(name, 'value')} --set metric={metric} --set unit={unit}; "
 
 
@@ -357,7 +358,7 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
         return Hint(hint, "")
     others = [each for each in measured(among) if each != name]
     left_out = [*others, *(each for each in among if _is_ratio(_bare(each)))]
-    given = unit if unit and metrics.known_unit(unit) else "…"
+    given = unit if unit and known_unit(unit) else "…"
     fill = (f"metric={metric}", *([f"unit={given}"] if unit else []))
     options = [renaming(name, "value"), *(f"--set {each}" for each in fill)]
     options += [renaming(each, "") for each in left_out[:_MOST]]
@@ -434,7 +435,7 @@ def _in_order(name: str) -> str:
 
 def _spelt(unit: str) -> str:
     """A unit in the case that it is known in, if it is known in another: ``S`` in a heading is ``s``."""
-    return unit if metrics.known_unit(unit) else vocabulary.UNIT_OF.get(unit.lower(), unit)
+    return unit if known_unit(unit) else vocabulary.UNIT_OF.get(unit.lower(), unit)
 
 
 @lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
@@ -503,7 +504,7 @@ def _metric(words: str) -> str | None:
 
 def _rate_in(unit: str) -> Measure | None:
     """The metric of a rate in this unit; ``None``: it is no rate."""
-    known = metrics.known_unit(unit)
+    known = known_unit(unit)
     if not known or known.kind != "throughput":
         return None
     return Measure({"FLOP/s": "performance", "B/s": "bandwidth"}.get(known.base, "throughput"), unit)
@@ -527,10 +528,10 @@ def _unit_of_rate(bare: str) -> Measure | None:
         ends.append(f"{vocabulary.UNIT_OF.get(words[-2].lower(), words[-2])}/s")
     for end in ends:
         unit = end if len(end) < 4 else vocabulary.UNIT_OF.get(end.lower(), end)
-        known = metrics.known_unit(unit)
+        known = known_unit(unit)
         if not known and end[:1] in "kmgt" and "/" in end[2:]:  # a heading in lower case: mcells_per_s
             unit = end if end[0] == "k" else f"{end[0].upper()}{end[1:]}"
-            known = metrics.known_unit(unit)
+            known = known_unit(unit)
         if rate := _rate_in(unit):
             return rate
         if known and known.kind == "time" and known.per in metrics.PARTS:

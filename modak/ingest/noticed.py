@@ -13,7 +13,7 @@ from modak.ingest.headings import folded, no_measurement, unit_in
 from modak.ingest.options import leaves_out, renamed_columns
 from modak.ingest.table import MOST_FAULTS, Batch, Options, Raw
 from modak.ingest.values import quoted
-from modak.results.metrics import known_unit
+from modak.results.units import known_unit
 from modak.text.amounts import listed
 
 _WEAK: Final = re.compile(r"(^|[^a-z])weak(?=scal|[^a-z]|$)", re.IGNORECASE)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from shlex import quote
 from typing import Final
 
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import values, wide
 from modak.ingest.columns import REQUIRED, canonical, header_faults, is_known
-from modak.ingest.headings import folded
+from modak.ingest.headings import folded, renaming
 from modak.ingest.table import Cells, Options, Raw
 from modak.ingest.values import quoted
 
@@ -49,6 +50,16 @@ def options_of(rename: Mapping[str, str], fill: Mapping[str, str], form: str | N
 def options_text(options: Options) -> str:
     """The options that decide how a file's rows are read, as one line, so that the options of two loads can be compared."""
     return json.dumps(options.as_dict(), sort_keys=True)
+
+
+def as_typed(options: Options) -> Iterator[str]:
+    """The options as they are typed behind ``modak load``, for a shell."""
+    if options.format:
+        yield f"--format {options.format}"
+    yield from (renaming(old, new) for old, new in options.rename.items())
+    if options.wide:
+        yield f"--wide {options.wide}"
+    yield from (f"--set {quote(f'{column}={text}')}" for column, text in options.fill.items())
 
 
 def check(options: Options, formats: Sequence[str]) -> None:

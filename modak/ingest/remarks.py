@@ -281,9 +281,11 @@ def _parameters(touched: Collection[SeriesKey], given: Iterable[tuple[str, Mappi
 def _folded(value: str) -> str:
     """Equal for values of a parameter that may mean the same: numbers with a last zero, with a sign between thousands or a decimal comma,
     texts in another case."""
-    plain = (
-        _SEPARATED.sub("", value) if _THOUSANDS.fullmatch(value) else value.replace(",", ".") if DECIMAL_COMMA.fullmatch(value) else value
-    )
+    plain = value
+    if _THOUSANDS.fullmatch(value):
+        plain = _SEPARATED.sub("", value)
+    elif DECIMAL_COMMA.fullmatch(value):
+        plain = value.replace(",", ".")
     try:
         return f"{float(plain):.15g}"
     except ValueError:

@@ -30,24 +30,10 @@ def check(column: str) -> None:
 def rows_of(raw: Raw, column: str, renamed: Collection[str], name: str) -> Raw:
     """A row for each row and size of a part of the file ``name``: the cell below the size is its ``value``, the size stands in ``column``.
 
-    The sizes are the columns that neither are known nor have a new name (``renamed``), side by side, and named after different numbers. In
-    any order: in records, a size comes last that the first of them lacks.
-    Raises :class:`modak.errors.DataError` if there are none, if their headings count something else, and if the table has such a column.
+    Raises :class:`modak.errors.DataError` if there are no sizes, if their headings count something else, and if the table has such a
+    column.
     """
-    folded = {*map(headings.folded, renamed)}
-    unknown = [each for each in raw.columns if not is_known(canonical(each)) and headings.folded(each) not in folded]
-    sizes = headings.sizes(unknown, some_known=len(unknown) < len(raw.columns), rising=False)
-    place = f"{name}:1"
-    if not sizes:
-        shown = listed([quoted(each) for each in unknown], _SHOWN) if unknown else "none"
-        raise DataError(f"--wide {column}: no columns side by side whose names are sizes (columns without a meaning: {shown})", field=place)
-    counted = headings.counted_by(sizes)
-    if counted and column not in counted:
-        raise DataError(f"--wide {column}: {quoted(sizes[0])} seems to count something else (--wide {counted[0]})", field=place)
-    twice = [each for each in raw.columns if canonical(each) in ("value", column) and each not in renamed]
-    if twice:
-        raise DataError(f"--wide {column}: the table has a column {quoted(twice[0])}, too", field=place)
-
+    sizes = _sizes(raw, column, renamed, f"{name}:1")
     rows, several = len(raw.lines), len(sizes)
     columns = {each: Cells(np.repeat(cells.codes, several), cells.texts) for each, cells in raw.columns.items() if each not in sizes}
     columns[column] = Cells(np.tile(np.arange(several, dtype=np.int32), rows), [str(headings.size(each)) for each in sizes])
@@ -58,3 +44,21 @@ def rows_of(raw: Raw, column: str, renamed: Collection[str], name: str) -> Raw:
     if (unit := headings.unit_of(sizes)) and not any(canonical(each) == "unit" for each in raw.columns):
         columns["unit"] = Cells.constant(unit, rows * several)
     return Raw(columns, np.repeat(raw.lines, several), raw.notes, raw.named, raw.about)
+
+
+def _sizes(raw: Raw, column: str, renamed: Collection[str], place: str) -> list[str]:
+    """The columns that neither are known nor have a new name (``renamed``), side by side, and named after different numbers. In any order:
+    in records, a size comes last that the first of them lacks. Raises as :func:`rows_of` does."""
+    folded = {*map(headings.folded, renamed)}
+    unknown = [each for each in raw.columns if not is_known(canonical(each)) and headings.folded(each) not in folded]
+    sizes = headings.sizes(unknown, some_known=len(unknown) < len(raw.columns), rising=False)
+    if not sizes:
+        shown = listed([quoted(each) for each in unknown], _SHOWN) if unknown else "none"
+        raise DataError(f"--wide {column}: no columns side by side whose names are sizes (columns without a meaning: {shown})", field=place)
+    counted = headings.counted_by(sizes)
+    if counted and column not in counted:
+        raise DataError(f"--wide {column}: {quoted(sizes[0])} seems to count something else (--wide {counted[0]})", field=place)
+    twice = [each for each in raw.columns if canonical(each) in ("value", column) and each not in renamed]
+    if twice:
+        raise DataError(f"--wide {column}: the table has a column {quoted(twice[0])}, too", field=place)
+    return sizes

@@ -24,7 +24,8 @@ from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.rows import USUAL, Reader, Row, counted_unit, left_open, nodes_of
 from modak.perfmodel.startup import SAME_TIME, WHOLE_RUNS
 from modak.perfmodel.wording import describe, of_open, of_system, transfer_source
-from modak.results.metrics import WALL_TIME, Metric, metric_of, to_base
+from modak.results.metrics import WALL_TIME, Metric, metric_of
+from modak.results.units import to_base
 
 MOST_PREDICTORS: Final = 16
 """So many of the last predictors are kept for further rows."""

@@ -16,7 +16,8 @@ import numpy.typing as npt
 from modak.errors import DataError
 from modak.facts import Fact, SeriesKey
 from modak.grouping import grouped
-from modak.results.metrics import METRICS, WALL_TIME, Amount, metric_of, parse_amount, work_unit
+from modak.results.metrics import METRICS, WALL_TIME, metric_of, work_unit
+from modak.results.units import Amount, parse_amount
 
 WHOLE_RUNS: Final = frozenset(name for name, one in METRICS.items() if (one.kind, one.per) == ("time", "run"))
 """Metrics that say that they are the time of a whole run."""

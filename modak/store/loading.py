@@ -21,8 +21,8 @@ from modak import __version__
 from modak.errors import DataError
 from modak.facts import SeriesKey
 from modak.ingest.columns import series_label
-from modak.ingest.headings import folded, renaming
-from modak.ingest.options import options_text
+from modak.ingest.headings import folded
+from modak.ingest.options import as_typed, options_text
 from modak.ingest.remarks import SHOWN as NAMED
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.perfmodel import merging
@@ -147,11 +147,7 @@ def _refuse_twice(connection: Connection, table: Table, before: Sequence[Row[Any
     if not count:
         return
     last = before[-1]
-    options = [f"--format {table.options.format}"] if table.options.format else []
-    options += [renaming(old, new) for old, new in table.options.rename.items()]
-    options += [f"--wide {table.options.wide}"] if table.options.wide else []
-    options += [f"--set {quote(f'{column}={text}')}" for column, text in table.options.fill.items()]
-    command = " ".join(["modak load", quote(table.source.name), *options, "--replace"])
+    command = f"modak load {' '.join((quote(table.source.name), *as_typed(table.options), '--replace'))}"
     called = "" if last.file == table.source.name else f"as {last.file} "
     when = f"loaded {called}on {instant(last.loaded_at):%Y-%m-%d at %H:%M:%S} with other options"
     what = f"{'its row stands' if count == 1 else f'{count} of its rows stand'}, and would count twice"

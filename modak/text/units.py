@@ -1,6 +1,6 @@
 """Lengths of time, sizes of memory or data, and switches: the spellings that are read, and the form of times that Slurm reads.
 
-Units of results are in :mod:`modak.results.metrics`.
+Units of results are in :mod:`modak.results.units`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from modak import dsl
 from modak.dsl import Request
 from modak.errors import RequestError
-from modak.results import metrics
+from modak.results import metrics, units
 from modak.text.amounts import plain
 from modak.tuning import cresta
 from modak.tuning.setting import setting_of
@@ -29,7 +29,7 @@ class Aim:
 
     def seen(self, value: float) -> float:
         """A value as people see it, in ``unit``."""
-        return metrics.from_base(value, self.unit)
+        return units.from_base(value, self.unit)
 
     def in_words(self, value: float) -> str:
         """A value with metric and unit: ``step_time 133 ms``."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from modak.dsl import Configuration, JobOptions, Notice, Request, Setting
 from modak.errors import Infeasible
 from modak.onerun import one_run
-from modak.results import metrics
+from modak.results.units import to_base
 from modak.tuning.request import Aim, aim_of, grid_of, space_asked
 from modak.tuning.setting import setting_of
 from modak.tuning.space import FIELD, LAYOUT, Grid, Point
@@ -101,7 +101,7 @@ def outcome(document: Mapping[str, Any] | None, aim: Aim) -> Outcome:
     if not found:
         none = f"the run gave no {aim.metric}" if results else "the run does not count: its job was requeued, preempted or suspended"
         return Outcome(None, seconds, none if seconds else "the run took no time that could be measured", bool(seconds) and not results)
-    value = metrics.to_base(float(found[0]["value"]), found[0].get("unit"))
+    value = to_base(float(found[0]["value"]), found[0].get("unit"))
     if value <= 0:  # a program that counted no sample prints 0
         return Outcome(None, seconds, f"the run's {aim.metric} is {aim.seen(value):g}, which is not a valid measurement")
     return Outcome(value, seconds)

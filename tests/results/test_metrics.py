@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from modak.errors import DataError
-from modak.results.metrics import METRICS, metric, misnamed, parse_amount, parse_unit, to_base
+from modak.results.metrics import METRICS, metric, misnamed
+from modak.results.units import parse_amount, parse_unit, to_base
 
 
 @pytest.mark.parametrize(
