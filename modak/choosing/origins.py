@@ -59,12 +59,14 @@ def _place(target: Target) -> str:
 
 
 def _measured_place(target: Target, there: Sequence[Curve]) -> str:
-    """Where the curves ``there`` were measured: the target, unless all name other partitions, whose nodes are of the same kind."""
-    named = {curve.series.partition for curve in there}
-    others = sorted(name for name in named if name)
-    if target.system is None or target.partition is None or None in named or not target.partition.scheduler_names.isdisjoint(others):
+    """Where the curves ``there`` were measured: the target, unless all name other partitions of it, whose nodes are of the same kind."""
+    named, system, here = {curve.series.partition or "" for curve in there}, target.system, target.partition
+    if system is None or here is None or not named or named & here.scheduler_names:
         return _place(target)
-    return f"{target.system.name}/{', '.join(others)}, with nodes of the same kind" if others else _place(target)
+    others = [one for one in system.partitions if one.scheduler_names & named]
+    if not named <= frozenset().union(*(one.scheduler_names for one in others)):
+        return _place(target)
+    return f"{system.name}/{', '.join(one.name for one in others)}, with nodes of the same kind"
 
 
 def _assumed(measured: Sequence[Curve]) -> str:

@@ -49,6 +49,20 @@ def test_layouts_of_another_partition_are_not_said_to_be_of_this_one(known: Know
     assert found.decisions[0].endswith(f"; the ones measured on supermuc-ng/{where}")
 
 
+def test_layouts_of_an_unknown_partition_are_said_to_be_of_the_target() -> None:
+    """Nobody knows which nodes it has; those of results that name none are of the default partition."""
+    key = SeriesKey(application="solver", system="site", partition="batch", metric="wall_time", unit="s")
+    layout = Layout(nodes=1, ranks_per_node=8, threads_per_rank=1)
+    facts = Facts(
+        version="1",
+        systems={"site": site(Node(processor="epyc", sockets=2, cores=48))},
+        models=tuple(fit([Result(series=key, layout=layout, value=9)])),
+    )
+    request = normalise({"job": {"target": {"name": "site"}, "application": {"app_tag": "solver", "app_type": "mpi"}}}).request
+    found = enumerate_candidates(request, resolve(request, facts), facts.models)
+    assert found.decisions[0].endswith("; the ones measured on site")
+
+
 def test_the_order_of_results_decides_no_tie(known: Known) -> None:
     """Of equally good shapes the first is taken, so their order must not be that in which results were loaded."""
     request, facts = normalise({"job": {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "3dgan"}}}).request, known("3dgan")
