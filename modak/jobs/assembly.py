@@ -89,14 +89,21 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
     )
     spec, ssh = _without_ssh(spec, target)
     spec, shared = _on_any_cores(spec, target, whole=bool(request.job_options.node_exclusive) or target.gives_whole_nodes)
+    ran = _as_started(shape, mpi) if launcher == "mpirun" and container is None else shape
     return Configured(
         spec,
         launcher,
-        record=common_columns(request, target, shape, nodes, software),
+        record=common_columns(request, target, ran, nodes, software),
         request=request,
         decisions=(*ssh, *shared, *_numa(target, shape)),
         warnings=cautions.of_configuration(request, target, shape, software, spec, _mpi(target, shape, own_family(spec.container))),
     )
+
+
+def _as_started(shape: Shape, mpi: HostMpi | None) -> Shape:
+    """The shape with the host's MPI whose ``mpirun`` starts the ranks: the system's default one, if it does not list that of the shape. No
+    other runs them, whatever was asked for."""
+    return shape if mpi is None or mpi_family(shape.mpi) in (None, mpi.family) else replace(shape, mpi=mpi.family)
 
 
 def _flavour(mpi: HostMpi | None, own: str | None, shape: Shape) -> str | None:

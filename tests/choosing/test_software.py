@@ -435,6 +435,16 @@ def test_ranks_use_the_hosts_mpi_without_an_image_or_where_the_system_says_what_
     assert (answer.plan.configuration.mpi_from, '"mpi_from": "host"' in answer.texts.job_script) == (whose, bool(whose))
 
 
+@pytest.mark.parametrize(("library", "recorded"), [("openmpi", "mpich"), ("mpich", "mpich")])
+def test_a_result_is_of_the_mpi_that_starts_the_ranks(known: Known, library: str, recorded: str) -> None:
+    """Not of one that the system does not list, and that the job's check of mpirun refuses."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {"library": library}}}
+    job = {"application": {"app_tag": "solver", "executable": "./solve"}, "target": TARGET, "optimisation": wanted}
+    script = optimise(normalise({"job": job}).request, known("nobody-ran-this")).texts.job_script
+    assert "the job's MPI is MPICH" in script
+    assert f'"mpi": "{recorded}", "mpi_from": "host"' in script
+
+
 def test_rules_test_the_version_of_the_library_that_the_ranks_use(known: Known) -> None:
     """Not that of the system's default, which counts otherwise."""
     libraries = (HostMpi(family="intel-mpi", version="2019", default=True), HostMpi(family="openmpi", version="4.1"))
