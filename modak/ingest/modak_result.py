@@ -54,6 +54,8 @@ class ModakResult:
             found.leave(document.line, f"what follows the run failed with status {status}: neither its time nor a failure counts")
         elif not results:
             found.leave(document.line, f"the run ended with status {status}{' and has no results' if status == '0' else ''}")
+        if results and document.get("metric_read") is False:
+            found.note(document.line, "the metric was not found, only the time of the run: its output says why, or that it is not whole")
         for one in results:
             found.row(one.line, **{"source": origin, **one})
         yield from found.rows()

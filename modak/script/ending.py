@@ -60,7 +60,7 @@ modak_report() {
         test "${MODAK_STATUS}" -ne 137 || test "$(modak_killed)" != "${MODAK_KILLED:-none}" || also=', "out_of_memory": false' @killed@
     elif test "${took}" -gt 0@KNOWN@; then @named@
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${@TIME@}}" @named@
-        results+="$(modak_metric)" @metric@
+        results+="$(modak_metric)" || also=', "metric_read": false' @metric@
     fi @named@
     mkdir -p -- "${MODAK_RESULT%/*}" @folder@
     printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
@@ -124,7 +124,9 @@ modak_metric() {
         printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\\n' "${value}" >&2
     else
         printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
+        return
     fi
+    return 1
 }
 """
 _SEND: Final = """
@@ -284,7 +286,7 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Lin
 @cached
 def _functions(kinds: Collection[str], restarts: str, preempted: str) -> Line:
     """The functions that write the report and send it, for each of the few kinds of report."""
-    may_lose, more = not {"restarts", "chained"}.isdisjoint(kinds), not {"after", "killed"}.isdisjoint(kinds)
+    may_lose, more = not {"restarts", "chained"}.isdisjoint(kinds), not {"after", "killed", "metric"}.isdisjoint(kinds)
     report = with_parts(
         with_lines(_REPORT, {*kinds, "lost"} if may_lose else kinds),
         LOST=" lost=''" if may_lose else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from modak.facts import HostMpi, Node, Partition, Source, System
-from modak.jobs.spec import Attributes, Container, JobSpec, Resources
+from modak.jobs.spec import Attributes, Container, JobSpec, Report, Resources
 from modak.script.job import render
 from tests.conftest import tool
 from tests.e2e.images import LIBRARIES, everyone
@@ -172,6 +173,14 @@ def test_a_failing_program_fails_the_job(slurm: Slurm, image_folder: Path, tmp_p
     spec = replace(FOUR_RANKS, command=("sh", "-c", "exit 7"), resources=Resources(), container=image)
     job = slurm.knowing(SINGULARITY_DIR=image_folder).submit(written(spec, tmp_path), tmp_path)
     assert (job.state, job.exit_code) == ("FAILED", 7), job
+
+
+def test_ranks_that_slurm_kills_while_there_is_memory_do_not_lack_it(slurm: Slurm, tmp_path: Path) -> None:
+    """``srun`` tells of them what it tells of those that the kernel kills: as where one of MPICH's calls MPI_Abort."""
+    killed = replace(FOUR_RANKS, command=("bash", "-c", "kill -KILL $$"), plan_id="killed", report=Report({"application": "app"}))
+    job = slurm.submit(written(killed, tmp_path), tmp_path)
+    result = json.loads((tmp_path / f"modak-result-{job.id}.json").read_text())
+    assert (result["exit_status"], result["out_of_memory"]) == (137, False), job
 
 
 def test_a_missing_image_stops_the_job_before_the_run(slurm: Slurm, apptainer: Path, tmp_path: Path) -> None:

@@ -66,6 +66,16 @@ def test_a_failed_run_is_noted(tmp_path: Path) -> None:
     assert [note.partition(": ")[2] for note in batch.notes] == ["the run failed with status 1, and counts as failed_runs"]
 
 
+@pytest.mark.parametrize(("said", "noted"), [({"metric_read": False}, 1), ({}, 0)])
+def test_a_metric_that_was_not_found_is_noted(tmp_path: Path, said: dict[str, bool], noted: int) -> None:
+    """A program may end with status 0 and have done nothing, and its time is still loaded."""
+    document = {"modak_result": 1, "plan": "abc", "exit_status": 0, "job": "7", "seconds": 3.5, "results": [RECORD], **said}
+    (tmp_path / "modak-result.json").write_text(json.dumps(document))
+    (table,) = tables([tmp_path / "modak-result.json"]).tables
+    (batch,) = table.batches()
+    assert (len(batch.values), len(batch.notes)) == (1, noted)
+
+
 def test_a_job_that_was_requeued_and_failed_twice_counts_as_two(tmp_path: Path) -> None:
     """It has one number, and ended at two times."""
     for ended in ("12", "13"):

@@ -380,6 +380,7 @@ def test_output_without_the_metric_leaves_the_time(tmp_path: Path) -> None:
         done = ran(render(replace(JOB, command=("bash", "-c", f"sleep 0.01; echo '{text}'")), "shell").text, tmp_path)
         assert (done.returncode, f"modak: no metric: {said}" in done.stderr) == (0, True), done.stderr
         assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time"]
+        assert result(tmp_path)["metric_read"] is False
 
 
 @pytest.mark.parametrize(

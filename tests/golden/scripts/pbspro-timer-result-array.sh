@@ -40,7 +40,9 @@ modak_metric() {
         printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&2
     else
         printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
+        return
     fi
+    return 1
 }
 modak_report() {
     local took=0 seconds=null ended also='' results='' unfinished=''
@@ -52,7 +54,7 @@ modak_report() {
         test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run
     elif test "${took}" -gt 0; then
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
-        results+="$(modak_metric)"
+        results+="$(modak_metric)" || also=', "metric_read": false'
     fi
     printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
  "exit_status": %d%s, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \

@@ -43,7 +43,9 @@ modak_metric() {
         printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&2
     else
         printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
+        return
     fi
+    return 1
 }
 MODAK_BEFORE="${SLURM_JOB_DEPENDENCY:-}"
 modak_part() { # milliseconds that a result counts of this run, with those of the jobs before it; 0: none
@@ -102,7 +104,7 @@ modak_report() {
         test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run
     elif test "${took}" -gt 0 && test -z "${lost}"; then
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${whole}}"
-        results+="$(modak_metric)"
+        results+="$(modak_metric)" || also=', "metric_read": false'
     fi
     printf '{"modak_result": 1, "plan": "%s", "job": "%s", "host": "%s", "ended": "%s",
  "exit_status": %d%s, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
