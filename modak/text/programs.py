@@ -116,11 +116,12 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     """
     found = [command, *(each for one in _commands_of_shell(command) for each in started_by(one))]
     name = program_name(command[0])
-    path_is_program = name not in _CONTAINERS
+    path_is_program, opened = name not in _CONTAINERS, name in OPENERS
     if name in _AROUND or name in _CONTAINERS or (name in OPENERS and command[1:2] == ("run",)):
         for at, word in enumerate(command[1:], 1):
-            if lead(word).startswith("-") or command[at - 1] in _BEFORE_NAME:
+            if lead(word).startswith("-") or (opened and command[at - 1] in _BEFORE_NAME):
                 continue
+            opened = opened or program_name(word) in OPENERS
             of_shell = _commands_of_shell(command[at:])
             found += (*of_shell, command[at:])
             text = literal((word,))
@@ -148,8 +149,10 @@ def script_of(command: tuple[Word, ...]) -> Word | None:
 def programs_of(command: tuple[Word, ...]) -> tuple[str, ...]:
     """The names of :func:`started_by`, behind the ``env`` that the command begins with; empty for no command.
 
-    >>> programs_of(("env", "A=1", "time", "apptainer", "exec", "own.sif", "./solver"))
+    >>> programs_of(("env", "A=1", "time", "-p", "apptainer", "exec", "own.sif", "./solver"))
     ('time', 'apptainer', 'exec', 'own.sif', 'solver')
+    >>> programs_of(("time", "conda", "run", "-n", "deepspeed", "python", "train.py"))
+    ('time', 'conda', 'run', 'python')
     """
     _, command = split_env(command)
     return tuple(program_name(each[0]) for each in started_by(command)) if command else ()

@@ -70,6 +70,14 @@ def test_a_scope_opens_its_own_routes_alone(shared: Site, holder: str | None) ->
         assert allowed or status == (403 if holder else 401)
 
 
+@pytest.mark.parametrize(
+    ("path", "told"), [("/results", "the scope 'load' is needed"), ("/plans/x/result", "a token of that plan is needed")]
+)
+def test_who_may_not_is_told_what_is_needed(shared: Site, path: str, told: str) -> None:
+    """A result of a plan needs no scope, which nobody could give."""
+    assert shared.call("POST", path, shared.keys["read"]).json()["detail"] == told
+
+
 @pytest.mark.parametrize("holder", [None, *SCOPES])
 def test_reading_and_asking_can_be_closed(opened: ExitStack, own_database: Path, document: dict[str, Any], holder: str | None) -> None:
     """By a setting; whether the service runs is still told to everybody."""

@@ -22,6 +22,12 @@ from modak.store.engine import writing
 from tests.api.site import Site
 
 
+def test_rows_of_another_type_are_told_which_there_are(web: TestClient) -> None:
+    """415, with all of them."""
+    answer = web.post("/predictions", content="<table/>", headers={"Content-Type": "text/html"})
+    assert (answer.status_code, answer.json()["detail"]) == (415, "send text/csv or application/json or application/x-ndjson")
+
+
 def test_optimise_answers_the_requests_own_document(web: TestClient, document: dict[str, Any]) -> None:
     """Filled in, with a plan; what the caller wrote is still there."""
     answer = web.post("/optimise", json=document)

@@ -297,5 +297,5 @@ def test_settings_that_will_do_are_taken() -> None:
 def test_settings_that_would_not_do_are_refused(issuer: str, audience: str, field: str) -> None:
     """At the start of the service, by name."""
     with pytest.raises(DataError) as caught:
-        oidc.check(issuer, audience)
+        issuer_of(Settings(oidc_issuer=issuer, oidc_audience=audience))
     assert caught.value.faults[0].field == f"MODAK_OIDC_{field}"
