@@ -37,7 +37,7 @@ from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.repeats import RERUN_SPREAD
 from modak.perfmodel.unlikeness import BATCH_SPREAD
 from modak.text.amounts import counted
-from modak.text.numbering import Numbers, shortened, spelt_out
+from modak.text.numbering import Numbers, merged
 
 MANY: Final = 40
 """At least this many applications are needed for a model of their parameters."""
@@ -302,7 +302,7 @@ def _batch_doubt(run: RunKind, here: Throughputs, elsewhere: Batches) -> float:
 
 
 def _as_guesses(estimate: Estimate, model: str, results_used: int, behind: Iterable[Throughputs]) -> tuple[Guess, ...]:
-    numbers = shortened(number for one in behind for number in spelt_out(one.result_ids))
+    numbers = merged(one.result_ids for one in behind) if len(estimate.log_throughput) else ()
     pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
     return tuple(Guess(-float(log), max(float(width), RERUN_SPREAD), model, results_used, numbers) for log, width in pairs)
 

@@ -41,12 +41,26 @@ def shortened(numbers: Iterable[int]) -> Numbers:
     >>> shortened([3, 1, 2, 7])
     ((1, 3), 7)
     """
+    return _joined((number, number) for number in sorted(set(numbers)))
+
+
+def merged(several: Iterable[Numbers]) -> Numbers:
+    """All that are in several such lists, each once, ascending.
+
+    >>> merged([((1, 3), 7), ((2, 5), 8)])
+    ((1, 5), (7, 8))
+    """
+    return _joined(sorted({(each, each) if isinstance(each, int) else each for one in several for each in one}))
+
+
+def _joined(ascending: Iterable[tuple[int, int]]) -> Numbers:
+    """Ranges that touch or overlap as one."""
     runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
+    for first, last in ascending:
+        if runs and first <= runs[-1][1] + 1:
+            runs[-1][1] = max(runs[-1][1], last)
         else:
-            runs.append([number, number])
+            runs.append([first, last])
     return tuple(first if first == last else (first, last) for first, last in runs)
 
 
