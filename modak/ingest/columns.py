@@ -123,15 +123,12 @@ def _unknown(hints: Mapping[str, str], *, loading: bool) -> Iterator[tuple[str, 
 
 
 def _missing(names: Sequence[str], columns: Sequence[str], *, loading: bool) -> str:
-    """That columns are missing, and what gives the first of them."""
+    """That columns are missing, and what gives the first of them. Values are missing only where a table is loaded."""
     why = ""
     if "value" in names:
-        why = ": a row is one measured value"
-        if loading:
-            why += (
-                "; of several columns of values load one after the other: --map NAME=value, with what sets it apart (--set compiler=NAME)"
-            )
-        if "runtime" in columns and loading:
+        several = "of several columns of values load one after the other: --map NAME=value, with what sets it apart (--set compiler=NAME)"
+        why = f": a row is one measured value; {several}"
+        if "runtime" in columns:
             why += "; if 'runtime' holds times and no container runtimes, load it as them (--map runtime=value --set metric=run_time)"
     filled = f"; '--set {names[0]}=…' gives all rows one" if loading and names[0] != "value" else ""
     return f"no column {', '.join(map(repr, names))}{why}; the header (in JSON, a key of the records) must name it{filled}"

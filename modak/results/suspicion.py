@@ -138,10 +138,9 @@ def _order(layout: Layout) -> tuple[float, ...]:
 
 
 def _slip(cells: Sequence[LayoutRuns], group: Sequence[int], at: int, rate: bool) -> str | None:
-    """The reason, if a cell is far from the middle of its neighbours both for constant cost and for perfect scaling; else ``None``."""
+    """The reason, if a cell is far from the middle of its neighbours both for constant cost and for perfect scaling; else ``None``. The
+    group has two cells or more."""
     near = group[max(at - REACH, 0) : at + REACH + 1]
-    if len(near) < 2:
-        return None
     logs = [(math.log(cells[place].cost), math.log(size(cells[place].layout))) for place in near]
     cost, extent = math.log(cells[group[at]].cost), math.log(size(cells[group[at]].layout))
     off = [cost + power * extent - median(c + power * s for c, s in logs) for power in (0, 1)]

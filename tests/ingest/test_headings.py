@@ -69,6 +69,7 @@ MEASURED = {
     "run_time --set unit=s": "Laufzeit_in_s runtime_avg[s] Laufzeit_median_[s]",
     "wall_time --set unit=ms": "wall_ms",
     "step_time": "time_per_iteration time_per_batch elapsed_per_step",
+    "step_time --set unit=ms/step": "ms/step ms_per_step",
     "step_time --set unit=ms": "step_time_ms step_time_[ms] time/step_[ms] time_[ms]_/_step time_per_step_ms",
     "epoch_time --set unit=s": "Time[S]_per_Epoch Training_Time(S)_per_Epoch",
     "throughput; in samples/s, unless --set unit=… says another unit": "throughput",

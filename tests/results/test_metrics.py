@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from modak.errors import DataError
 from modak.results.metrics import METRICS, metric, misnamed
-from modak.results.units import parse_amount, parse_unit, to_base
+from modak.results.units import parse_unit, to_base
 
 
 @pytest.mark.parametrize(
@@ -142,20 +141,8 @@ def test_what_is_not_known_is_an_error(name: str, unit: str | None, says: str) -
         metric(name, unit)
 
 
-def test_arrays_are_converted_whole() -> None:
-    """A column of values is converted as one value is."""
-    assert to_base(np.array([1500.0, 2.0]), "ms").tolist() == [1.5, 0.002]
-
-
 @pytest.mark.parametrize("name", METRICS)
 def test_every_known_metric_takes_its_own_unit(name: str) -> None:
     """The base unit of each metric in the table is a unit, and changes nothing."""
     assert parse_unit(METRICS[name].unit).factor == 1
     assert metric(name, METRICS[name].unit) == METRICS[name]
-
-
-@pytest.mark.parametrize("text", ["", "ns", "0 ns", "-1 ns", "1e99 ns", "inf ns", "5 h", "5 parsec", "5  ns ns", "1 ns/day"])
-def test_what_no_rate_counts_is_no_amount(text: str) -> None:
-    """It would be multiplied into a time."""
-    with pytest.raises(DataError, match="allowed: a positive number and what a rate counts"):
-        parse_amount(text)
