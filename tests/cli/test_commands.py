@@ -276,7 +276,15 @@ def test_validate_checks_the_target(run: Run, tmp_path: Path, job: dict[str, Any
     assert (strict.status, field in strict.err) == (1, True)
 
 
-@pytest.mark.parametrize(("options", "field"), [({"node_count": 7000}, "node_count"), ({"memory_limit": "1 TB"}, "memory_limit")])
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"node_count": 7000}, "node_count"),
+        ({"memory_limit": "1 TB"}, "memory_limit"),
+        ({"minimum_memory_per_processor": "1 TB"}, "minimum_memory_per_processor"),
+        ({"minimum_memory_per_processor": "20 GB", "process_count_per_node": 48}, "minimum_memory_per_processor"),
+    ],
+)
 def test_validate_refuses_what_no_job_there_can_have(run: Run, tmp_path: Path, options: dict[str, Any], field: str) -> None:
     """As optimise does, in the same words."""
     file = request(tmp_path, application={"executable": "./a"}, target={"name": "supermuc-ng"}, job_options={"account": "a"} | options)
