@@ -126,6 +126,23 @@ def test_lists_and_results_are_the_same(local: Service, remote: Remote) -> None:
     assert remote.results({}, doubted=True) == local.results({}, doubted=True) == {"items": []}
 
 
+def test_pages_go_on_at_their_cursor(local: Service, remote: Remote, document: dict[str, Any]) -> None:
+    """Of all results, and of those behind a plan."""
+    plan = local.optimise(document)["job"]["plan"]["id"]
+
+    def results(which: Service | Remote, cursor: str | None = None) -> dict[str, Any]:
+        return which.results({}, limit=3, cursor=cursor)
+
+    def behind(which: Service | Remote, cursor: str | None = None) -> dict[str, Any]:
+        return which.used_by(plan, limit=3, cursor=cursor)
+
+    for page in (results, behind):
+        first = page(local)
+        second = page(remote, first["next"])
+        assert second == page(local, first["next"])
+        assert second["items"] != first["items"]
+
+
 @pytest.mark.parametrize("name", ["limit", "cursor", "used_by", "replaced", "path"])
 def test_an_option_of_the_address_is_no_filter(local: Service, remote: Remote, name: str) -> None:
     """It is refused as any unknown filter is, and not passed on as the option."""

@@ -105,6 +105,28 @@ def test_a_bundle_brings_its_image(tmp_path: Path) -> None:
     assert (tmp_path / "images/x.sif").read_bytes() == IMAGE
 
 
+def test_what_is_packed_comes_out_as_it_was(tmp_path: Path) -> None:
+    """The image and its entry, under the file's name; the same image and recipe make the same bundle."""
+    file, (one, again) = tmp_path / "x.sif", (tmp_path / "one.tar", tmp_path / "again.tar")
+    file.write_bytes(IMAGE)
+    image = Image.model_validate(ENTRY | {"reference": "/images/x.sif", "digest": None})
+    for output in (one, again):
+        assert pack(image, file, "FROM a/b:1\n", output)["recipe"] is True
+    assert one.read_bytes() == again.read_bytes()
+    found, settle = unpack(one, tmp_path / "there")
+    with settle:
+        assert found == Image.model_validate(ENTRY)
+    assert (tmp_path / "there/x.sif").read_bytes() == IMAGE
+
+
+def test_another_file_than_the_catalogues_is_not_packed(tmp_path: Path) -> None:
+    """It says which one it is, and no bundle is begun."""
+    (tmp_path / "x.sif").write_bytes(b"another")
+    with pytest.raises(Conflict, match=r"x\.sif is not the file in the catalogue: sha256:[0-9a-f]{64} instead of sha256:"):
+        pack(Image.model_validate(ENTRY), tmp_path / "x.sif", "", tmp_path / "out.tar")
+    assert not (tmp_path / "out.tar").exists()
+
+
 def test_a_bundle_replaces_no_other_image(tmp_path: Path) -> None:
     """Jobs may be running in the one of that name."""
     bundle(tmp_path / "b.tar")

@@ -137,15 +137,20 @@ def test_a_last_line_without_a_line_feed_is_kept() -> None:
     assert (log.feed(b"FATAL: no room"), log.end(), log.text(), log.end()) == ([], ["FATAL: no room"], "FATAL: no room\n", [])
 
 
-def test_a_log_keeps_the_beginning_and_the_end() -> None:
-    """And says how much is missing between them."""
+def test_a_line_without_an_end_is_cut() -> None:
+    """A bar of progress may never end its line."""
     log = Log()
-    for number in range(20_000):
-        log.feed(b"line %d of many\n" % number)
-    lines = log.text().splitlines()
-    assert (lines[0], lines[-1]) == ("line 0 of many", "line 19999 of many")
-    (gap,) = (line for line in lines if line.startswith("…"))
-    assert len(lines) - 1 + int(gap.split()[1]) == 20_000
+    assert (log.feed(b"x" * LONGEST_LINE), log.feed(b"x")) == ([], ["x" * LONGEST_LINE])
+
+
+def test_a_log_keeps_the_beginning_and_the_end() -> None:
+    """As many lines as there is room for, in their order, and the number of those between; a short one at the end stays there."""
+    log, lines = Log(), ["begin", *(f"{number:063}" for number in range(4000)), "end"]
+    for line in lines:
+        log.feed(f"{line}\n".encode())
+    first, last = 1 + (FIRST - len("begin\n")) // 64, (LAST - len("end\n")) // 64 + 1
+    left_out = f"… {len(lines) - first - last} lines are left out here …"
+    assert log.text().splitlines() == [*lines[:first], left_out, *lines[-last:]]
 
 
 @pytest.mark.parametrize(
