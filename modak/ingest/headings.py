@@ -257,7 +257,9 @@ def _counted(bare: str) -> str | None:
             return "total_gpus"
         column = vocabulary.COLUMN_OF.get(word)
         if column in LAYOUT:
-            return "total_ranks" if "total_" in plain and column != "nodes" else column
+            if "total_" not in plain or column == "nodes":
+                return column
+            return None if column == "batch_size" else "total_ranks"  # a batch is no count of ranks
     return None
 
 

@@ -1,4 +1,5 @@
-"""What other tables call things: the words by which :mod:`modak.ingest.headings` knows an unknown heading. Add a synonym here.
+"""What other tables call things: the words by which :mod:`modak.ingest.headings` knows an unknown heading. Add a synonym here, unless it is
+spelt nearly as the column (``data_set``) or only says that it counts one of these (``mpi_ranks``): those are known already.
 
 Headings are in lower case here, with underscores for blanks (``number_of_nodes``), but for metrics, which have no separators at all.
 """
@@ -24,31 +25,31 @@ def _by_word(meanings: Mapping[str, str]) -> Mapping[str, str]:
 
 COLUMN_OF: Final = _by_word(
     {
-        "application": "app app_name application_name code program exe executable benchmark benchmark_name model model_name name test "
-        "test_name net programm programa programme programma anwendung aplicacion aplicacao applicazione "
+        "application": "app app_name code program exe executable benchmark benchmark_name model model_name name test test_name net "
+        "programm programa programme programma anwendung aplicacao "
         "command callpath jube_benchmark_name",
-        "dataset": "problem input input_file case data data_set dataset_name",
+        "dataset": "problem input input_file case data",
         "params.epochs": "epochs n_epochs num_epochs",
         "params.steps": "steps n_steps num_steps nsteps iterations iters n_iters niter niters n_iterations timesteps time_steps",
-        "framework": "framework_name backend",
-        "compiler": "compiler_name compiler_version",
+        "framework": "backend",
+        "compiler": "compiler_version",
         "image": "container container_image image_name",
         "precision": "dtype data_type datatype prec",
         "system": "cluster cluster_name machine machine_name host hostname platform supercomputer rechner",
-        "partition": "queue queue_name partition_name",
+        "partition": "queue queue_name",
         "nodes": "node nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes nodos noeuds nodi knoten",
         "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node "
         "prozesse_pro_knoten processus_par_noeud procesos_por_nodo",
-        "threads_per_rank": "threads nthreads n_threads num_threads omp omp_threads omp_num_threads ntomp hilos cpus_per_task "
+        "threads_per_rank": "threads nthreads n_threads num_threads omp ntomp hilos cpus_per_task "
         "cores_per_rank threads_per_task threads_per_process",
         "gpus_per_node": "gpn gpu_per_node ngpus_per_node n_gpus_per_node num_gpus_per_node devices_per_node",
         "batch_size": "batch bs batchsize minibatch mini_batch mini_batch_size local_batch local_batch_size batch_per_gpu "
         "batch_size_per_gpu per_gpu_batch_size per_device_batch_size",
         "mpi": "mpi_lib mpi_library mpi_version mpi_implementation",
         "runtime": "container_runtime",
-        "metric": "metric_name measurement",
-        "value": "mean avg average median result val",
-        "unit": "units unit_name time_unit",
+        "metric": "measurement",
+        "value": "mean avg average median result",
+        "unit": "unit_name time_unit",
         "repeat": "rep reps repetition repetitions replicate trial run run_id run_number attempt jube_wp_iteration",
         "measured_at": "date day timestamp time_stamp datetime date_time datum fecha",
         "source": "comment comments remark remarks note notes reference jobid job_id slurm_job_id kommentar bemerkung anmerkung comentario "
@@ -57,18 +58,16 @@ COLUMN_OF: Final = _by_word(
 )
 """The column that a heading means."""
 TOTALS: Final = _words(
-    "ranks n_ranks num_ranks nranks mpi_ranks num_mpi_ranks number_of_ranks mpi_procs mpi_processes mpi_tasks ntmpi tasks n_tasks",
+    "ranks n_ranks num_ranks nranks num_mpi_ranks number_of_ranks ntmpi tasks n_tasks",
     "num_tasks ntasks number_of_tasks p np procs n_procs num_procs nprocs processes num_processes number_of_processes world_size",
     "workers nworkers n_workers cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus processors",
     "procesos procesadores nucleos processus processeurs coeurs processi processori processos processadores prozesse prozessoren kerne",
 )
 """Columns of other tables that count over all nodes; a similar name here means something else."""
-GPU_TOTALS: Final = _words(
-    "gpus n_gpus num_gpus ngpus ngpu gpu_count number_of_gpus total_gpus devices n_devices num_devices ndevices accelerators"
-)
+GPU_TOTALS: Final = _words("gpus n_gpus num_gpus ngpus ngpu number_of_gpus total_gpus devices n_devices num_devices ndevices accelerators")
 """The same of GPUs."""
 RATIOS: Final = _words(
-    "speedup speed_up speed-up relative_speedup efficiency parallel_efficiency scaling_efficiency weak_efficiency mfu hfu",
+    "speed_up speed-up mfu hfu",
     "percentage_of_theoretical_peak percentage_of_peak percent_of_peak of_theoretical_peak of_peak ideal",
 )
 """What is computed from times."""
@@ -94,7 +93,7 @@ SAID: Final = _by_word(
         "write 'failed' or 'OOM' as the value of runs that failed, then leave the column out": "state status exit_code exitcode "
         "exit_status return_code exit returncode success succeeded passed",
         CPU_TIME: "user sys user_time sys_time system_time cpu_time usertime systime cputime utime stime user_cpu system_cpu",
-        SCATTER: "std stddev std_dev stdev sd sem err error variance ci min max best worst",
+        SCATTER: "std stddev stdev sd sem err error variance ci min max best worst",
         "that of the framework is 'framework_version', that of the application a parameter: 'params.version'": "version",
         "the size of images is a parameter, 'params.image_size'; a container image is 'image'": "img imgs images",
         "a neural network is an 'application', an interconnect a parameter: 'params.network'": "network",
@@ -136,10 +135,10 @@ PARTS_OF_MACHINE: Final = _words("cpu cpus core cores gpu gpus node nodes proces
 """What hours are added up of."""
 PART_OF: Final[Mapping[str, str]] = {**{part: part for part in metrics.PARTS}, **_by_word({"step": "iter iteration it batch"})}
 """Parts of a run that have a time of their own, by what headings call them."""
-SPREAD: Final = _words("std stddev stdev sem min max")
-"""Words for what several runs differ by, and for their extremes."""
 SURE_SPREAD: Final = _words("std stddev stdev sem")
-"""Those that are no unit, and no maximum that somebody measured."""
+"""Words for what several runs differ by."""
+SPREAD: Final = SURE_SPREAD | _words("min max")
+"""The same with words for their extremes, which may be a unit, or a maximum that somebody measured."""
 MIDDLES: Final = _words("avg mean average median")
 """Words behind the name of what was measured in several runs."""
 UNIT_OF: Final[Mapping[str, str]] = {
@@ -149,5 +148,5 @@ UNIT_OF: Final[Mapping[str, str]] = {
     **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "kb": "kB", "j": "J", "w": "W"},
 }
 """Units as lower-case headings write them."""
-OTHER_WORDS: Final = frozenset(("precond", "preconditioner"))
+OTHER_WORDS: Final = frozenset(("precond",))
 """Words that are spelt nearly as a column, but mean something else."""

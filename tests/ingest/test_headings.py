@@ -39,7 +39,7 @@ SAID = {
     "numTasks CPU_cores Number_of_CPU_cores core_count total_threads MPI-Prozesse MPI-Ranks Procesos Núcleos Prozesse processus",
     "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus devices",
     "'system' and 'partition' say the type of GPU": "gpu device gpu_type",
-    "'batch_size' is that of each worker: divide it": "global_batch_size",
+    "'batch_size' is that of each worker: divide it": "global_batch_size total_batch",
     "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node Kerne_pro_Knoten coeurs_par_noeud",
     "the counts of a layout have a column each": "layout config",
     "the scatter is computed from repeats": "std stddev min max time_std time_max min_s runtime_std "
