@@ -177,7 +177,9 @@ def test_a_failing_program_fails_the_job(slurm: Slurm, image_folder: Path, tmp_p
 
 def test_ranks_that_slurm_kills_while_there_is_memory_do_not_lack_it(slurm: Slurm, tmp_path: Path) -> None:
     """``srun`` tells of them what it tells of those that the kernel kills: as where one of MPICH's calls MPI_Abort."""
-    killed = replace(FOUR_RANKS, command=("bash", "-c", "kill -KILL $$"), plan_id="killed", report=Report({"application": "app"}))
+    report = Report({"application": "app"})
+    one_node = replace(FOUR_RANKS, resources=Resources(ranks_per_node=2), plan_id="killed", report=report)
+    killed = replace(one_node, command=("bash", "-c", "kill -KILL $$"))
     job = slurm.submit(written(killed, tmp_path), tmp_path)
     result = json.loads((tmp_path / f"modak-result-{job.id}.json").read_text())
     assert (result["exit_status"], result["out_of_memory"]) == (137, False), job
