@@ -51,6 +51,14 @@ def test_files_of_a_build_that_nobody_waits_for_are_not_promised(capsys: pytest.
     assert "cannot be combined with --no-wait" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["Dockerfile", "request.json"])
+def test_options_of_a_framework_are_refused_beside_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    """They would have no effect on what is built."""
+    (tmp_path / name).write_text("{}")
+    assert main(["images", "build", str(tmp_path / name), "--gpu", "--version", "2.1"]) == 2
+    assert f"--version --gpu: goes with the name of a framework; {name} says itself what is built" in capsys.readouterr().err
+
+
 def test_a_document_without_a_request_is_not_built(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """It would be a request of nothing, which needs no build; ``modak optimise`` refuses it in the same words."""
     (file := tmp_path / "request.json").write_text(json.dumps({"Job": {"optimisation": {"app_type": "ai_training"}}}))
