@@ -194,8 +194,7 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
     options, node = request.job_options, partition.node
     nodes, seconds = _nodes(request), options.wall_time_limit
     threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
-    cores = min(max(options.core_count or 0, threads), node.usable_cores)
-    memory = options.memory_limit or (options.minimum_memory_per_processor or 0) * cores
+    memory = options.memory_limit or (options.minimum_memory_per_processor or 0) * _cores(request, node)
     if memory and (has := with_part(partition, partition.queues, system).node.job_memory_gb) and memory > round(has * 1e9):
         return f"has {has:g} GB of memory per node"
     if (options.core_count or 0) > node.usable_cores or threads > node.hardware_threads:
@@ -209,6 +208,15 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
         return ""
     longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
     return f"runs such jobs for at most {clock(int(longest))}" if longest and seconds > longest else ""
+
+
+def _cores(request: Request, node: Node) -> int:
+    """The cores of a node that the request's counts take; open ones take one."""
+    options, nodes, total = request.job_options, _nodes(request), request.application.mpi_ranks
+    ranks = math.ceil(total / nodes) if total and nodes else options.process_count_per_node or 1
+    threads = request.application.threads or options.core_count_per_process or 1
+    each = math.ceil(threads / (node.threads_per_core if node.needs_hyperthreads(ranks * threads) else 1))
+    return min(max(options.core_count or 0, ranks * max(options.core_count_per_process or 1, each)), node.usable_cores)
 
 
 def with_part(partition: Partition, queues: Sequence[Queue], system: System) -> Partition:

@@ -278,6 +278,27 @@ def test_of_several_kinds_of_nodes_the_job_gets_those_that_it_asks_for(known: Kn
 
 
 @pytest.mark.parametrize(
+    ("application", "counts", "partition"),
+    [
+        ({"threads": 2}, {"process_count_per_node": 38}, "thin"),  # hyper-threads of 38 cores
+        ({"threads": 64}, {"node_count": 1}, "thin"),
+        ({"threads": 2}, {"process_count_per_node": 39}, "fat"),
+        ({"threads": 1}, {"process_count_per_node": 20, "core_count_per_process": 2}, "fat"),
+        ({"mpi_ranks": 4}, {"node_count": 2, "process_count_per_node": 48}, "thin"),  # two ranks on a node, as the choice has them
+        ({"mpi_ranks": 96}, {"node_count": 2}, "fat"),
+    ],
+)
+def test_the_partition_has_the_memory_of_the_cores_that_the_counts_take(
+    known: Known, application: dict[str, Any], counts: dict[str, Any], partition: str
+) -> None:
+    """2 GB each, of the 77 GB of a thin node."""
+    options = {**counts, "minimum_memory_per_processor": "2 GB"}
+    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "application": application, "job_options": options}}).request
+    found = resolve(request, known(None)).partition
+    assert found is not None and found.name == partition
+
+
+@pytest.mark.parametrize(
     ("asked", "partition"),
     [
         ({}, None),

@@ -206,7 +206,9 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
         there_for = f"{target.title} with qos {target.qos}" if target.qos and usable != most else target.title
         message = f"{requested} per node requested, but only {there} are usable on nodes of {there_for}"
         raise Infeasible(message, field="job_options.memory_limit")
-    if fault := memory.obstacle(request, target, Shape(counts.ranks_per_node or 1, counts.threads_per_rank or 1)):
+    ranks, threads = counts.ranks_per_node or 1, counts.threads_per_rank or 1
+    smt = target.node is not None and target.node.needs_hyperthreads(ranks * threads)
+    if fault := memory.obstacle(request, target, Shape(ranks, threads, hyperthreads=smt)):
         raise Infeasible(fault.message, field=fault.field)
     if request.job_options.request_gpus and target.node and not target.node.accelerators:
         raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))

@@ -33,6 +33,13 @@ def test_memory_for_each_core_that_a_node_does_not_have_is_refused(known: Known)
     assert candidates(known, application__app_type="mpi", job_options={**asked, "process_count_per_node": 38}).shapes
 
 
+def test_hyper_threads_have_the_memory_of_their_cores(known: Known) -> None:
+    """40 ranks of two threads take 40 cores, and not the 48 of the node."""
+    asked = {"partition": "thin", "process_count_per_node": 40, "minimum_memory_per_processor": "1.9 GB"}
+    found = candidates(known, application__app_type="mpi", application__threads=2, job_options=asked)
+    assert layouts(found) == {(40, 2, 0)}
+
+
 @pytest.mark.parametrize(
     ("counts", "section", "chosen"),
     [
