@@ -57,7 +57,7 @@ modak_report() {
         unfinished=", \"unfinished\": {${MODAK_RECORD}}" @named@
         test -z "${lost}" || unfinished=', "unfinished": null' @lost@
         test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run @after@
-        test "${MODAK_STATUS}" -ne 137 || test "$(modak_killed)" != "${MODAK_KILLED:-none}" || also=', "out_of_memory": false' @killed@
+        test "${MODAK_STATUS}" -ne 137 || test "$(modak_killed)" != "${MODAK_KILLED:-none}" || also+=', "out_of_memory": false' @killed@
     elif test "${took}" -gt 0@KNOWN@; then @named@
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${@TIME@}}" @named@
         results+="$(modak_metric)" || also=', "metric_read": false' @metric@

@@ -135,6 +135,14 @@ def test_ranks_that_were_killed_while_there_was_memory_are_told(tmp_path: Path) 
         assert result(tmp_path).get("out_of_memory") is told
 
 
+def test_what_is_killed_after_the_run_is_told_from_it(tmp_path: Path) -> None:
+    """Under Slurm on one node, too, where the script says whether there was memory."""
+    stub(tmp_path, "srun", '"${@: -2}"')
+    job = replace(JOB, launcher="srun", command=("sleep", "0.05"), post=("bash", "-c", "exit 137"), preflight=False)
+    assert ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path)).returncode == 137
+    assert result(tmp_path)["run_status"] == 0
+
+
 @pytest.mark.parametrize("signal", [None, SIGNAL])
 def test_a_run_that_a_signal_ends_is_no_result(tmp_path: Path, signal: Signal | None) -> None:
     """Killed by its scheduler or at the time limit, in the foreground or watched: it did not succeed, and its time is nobody's."""
