@@ -35,6 +35,8 @@ _WITHOUT_PYTHON: Final = ("/.local/bin", "/usr/local/bin")
 TEXT_FOLLOWS: Final = re.compile("-[a-z]*c")
 """The option of a shell before the text that it runs: ``-c``, ``-lc``."""
 _SHELLS: Final = frozenset({"sh", "bash"})
+_NAME_FOLLOWS: Final = re.compile("[-+][A-Za-z]*[oO]|--rcfile|--init-file")
+"""Options of a shell before a name, which is no script: ``-o pipefail``, ``-eo pipefail``."""
 OPENERS: Final = frozenset({"conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pdm", "hatch", "pixi"})
 """Programs that run another one in an environment: ``conda run python train.py``."""
 ALONE: Final = frozenset({"julia", "R", "Rscript", "octave", "octave-cli", "matlab", "java", "spark-submit"})
@@ -91,13 +93,26 @@ def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]
     """
     if program_name(command[0]) not in _SHELLS:
         return ()
-    option = next((at for at, word in enumerate(command[:4]) if at and TEXT_FOLLOWS.fullmatch(lead(word))), None)
-    if option is None or option + 1 == len(command):
+    at, runs_text = _given_to_shell(command)
+    if not runs_text or at >= len(command):
         return ()
-    word = command[option + 1]
+    word = command[at]
     text = word if isinstance(word, str) else "".join(part if isinstance(part, str) else "$" for part in word.parts)
     found = (_from_program(one.split()) for one in _BETWEEN.split(text[:_BEGINNING]))
     return tuple(one for one in found if one)
+
+
+def _given_to_shell(command: tuple[Word, ...]) -> tuple[int, bool]:
+    """The place of the first word behind a shell's options, and whether it is a text that the shell runs.
+
+    >>> _given_to_shell(("bash", "-e", "-o", "pipefail", "-c", "./a | ./b")), _given_to_shell(("bash", "+O", "extglob", "run", "-c"))
+    ((5, True), (3, False))
+    """
+    at, runs_text = 1, False
+    while at < len(command) and lead(command[at]).startswith(("-", "+")):
+        runs_text = runs_text or TEXT_FOLLOWS.fullmatch(lead(command[at])) is not None
+        at += 2 if _NAME_FOLLOWS.fullmatch(lead(command[at])) else 1
+    return at, runs_text
 
 
 def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
@@ -133,14 +148,18 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
 
 
 def script_of(command: tuple[Word, ...]) -> Word | None:
-    """The script of a shell that a command starts: one that ends in ``.sh``, or that a shell is given; ``None``: it starts none.
+    """The script of a shell that a command starts: one that ends in ``.sh``, or that a shell is given; ``None``: it starts none, or one
+    whose path starts in another directory.
 
-    >>> script_of(("time", "bash", "-e", "run")), script_of(("sh", "-c", "A=1 ./run.sh <in")), script_of(("./run", "in.sh"))
+    >>> script_of(("time", "bash", "-o", "pipefail", "run")), script_of(("sh", "-c", "A=1 ./run.sh <in")), script_of(("./run", "in.sh"))
     ('run', './run.sh', None)
+    >>> script_of(("sh", "-c", "cd case && ./run.sh"))
     """
     for each in started_by(split_env(command)[1]):
-        if program_name(each[0]) in _SHELLS and not _commands_of_shell(each):
-            return next((word for word in each[1:] if not lead(word).startswith("-")), None)
+        if each[0] == "cd":
+            return None
+        if program_name(each[0]) in _SHELLS and not (given := _given_to_shell(each))[1]:
+            return next(iter(each[given[0] :]), None)
         if tail(each[0]).endswith(".sh"):
             return each[0]
     return None

@@ -203,6 +203,7 @@ def test_a_script_that_each_rank_runs_whole_is_told(executable: str, ranks: int,
     [
         ("sh -c './solver in | tee log'", True),
         ("bash -o pipefail -c './solver in | tee log'", False),
+        ("bash -c './solver in | tee log; exit ${PIPESTATUS[0]}'", False),
         ("sh -c 'seq 9 | xargs ./run.sh'", False),
     ],
 )

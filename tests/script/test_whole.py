@@ -93,13 +93,22 @@ def stub(folder: Path, name: str, body: str) -> None:
     (folder / "bin" / name).chmod(0o755)
 
 
-@pytest.mark.parametrize("command", ["./run.sh", "bash -e run.sh", "time sh -c './run.sh >out'"])
+@pytest.mark.parametrize("command", ["./run.sh", "bash -e -o pipefail run.sh", "time sh -c './run.sh >out'"])
 def test_a_program_over_which_a_job_script_was_saved_is_not_started(tmp_path: Path, command: str) -> None:
     """The script would start itself, without end; this one is not its whole text."""
     (tmp_path / "run.sh").write_text("#!/bin/bash\n# written by MODAK\n")
     (tmp_path / "run.sh").chmod(0o755)
     done = ran(render(JobSpec(words.parse(command), Resources(), Attributes(name="own")), "shell").text, tmp_path)
     assert (done.returncode, done.stderr.startswith("modak: run.sh is a job script of MODAK's")) == (82, True)
+
+
+def test_a_script_of_that_name_in_another_directory_is_started(tmp_path: Path) -> None:
+    """It is not the job script beside which the command starts."""
+    (tmp_path / "run.sh").write_text("#!/bin/bash\n# written by MODAK\n")
+    (tmp_path / "case").mkdir()
+    (tmp_path / "case" / "run.sh").write_text("echo run")
+    command = words.parse("sh -c 'cd case && sh run.sh'")
+    assert ran(render(JobSpec(command, Resources(), Attributes(name="own")), "shell").text, tmp_path).stdout == "run\n"
 
 
 def test_a_script_of_a_shell_is_started(tmp_path: Path) -> None:
