@@ -160,8 +160,8 @@ def where_gpus_are_asked_for(request: Request) -> str:
 
 def _other_processor(request: Request, target: Target) -> tuple[Notice, ...]:
     """A warning if the request says that the target's processors are of another architecture than they are."""
-    asked, there = request.optimisation.opt_build.cpu_type, target.processor and target.processor.architecture
-    if asked is None or there in (None, ARCHITECTURES[asked]):
+    asked, processor = request.optimisation.opt_build.cpu_type, target.processor
+    if asked is None or processor is None or (there := processor.architecture) in (None, ARCHITECTURES[asked]):
         return ()
     text = f"the processors of {target.title} are {there}, not {asked}; the job uses these"
     return (Notice(field="optimisation.opt_build.cpu_type", message=text),)

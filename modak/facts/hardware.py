@@ -48,7 +48,8 @@ class Processor(Fact):
     def architecture(self) -> str | None:
         """``x86_64``, ``aarch64`` and the like: by its microarchitecture, or by its vendor if archspec does not know that. ``None``:
         unknown."""
-        return microarchitectures().get(self.microarchitecture) or _BY_VENDOR.get(self.vendor or "")
+        found = microarchitectures().get(self.microarchitecture)
+        return "ppc64le" if found == "ppc64" else found or _BY_VENDOR.get(self.vendor or "")  # no image is for archspec's power9
 
 
 @cache

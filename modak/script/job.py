@@ -26,7 +26,7 @@ from modak.script.staging import one_target, scratch, stage_in, stage_out, targe
 from modak.script.surroundings import Surroundings, plugins_of, rules, surroundings
 from modak.script.watch import timed, timer, watched
 from modak.text import words
-from modak.text.programs import program_name, script_of, split_env
+from modak.text.programs import script_of, split_env
 from modak.text.words import Word
 
 ITSELF: Final = 82
@@ -165,8 +165,9 @@ def _not_itself(job: JobSpec) -> tuple[Line, ...]:
         return ()
     theirs = run("grep", "-s", "-q", "-x", "-F", "-e", WRITTEN, "--", file)
     why = "is a job script of MODAK's, which would start itself again and again: save it under another name than that of its program"
+    named = (file,) if isinstance(file, str) else file.parts
     check = Line(f"! {theirs.text}", (("negated_command", ""), ("!",), *theirs.events))
-    return section("the program is not this script", (need(check, ITSELF, f"{program_name(file)} {why}"),))
+    return section("the program is not this script", (need(check, ITSELF, *named, f" {why}"),))
 
 
 def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Scheduler) -> Line:

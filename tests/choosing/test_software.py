@@ -95,6 +95,14 @@ def test_processors_that_are_not_the_requested_ones_are_told(known: Known, asked
     assert found == [f"the processors of hlrs-testbed are {each}; the job uses these" for each in told]
 
 
+def test_a_processor_that_archspec_calls_big_endian_is_one_of_clusters(known: Known) -> None:
+    """They are little-endian, as all images are; archspec's own name for that is power9le."""
+    facts = on_arm(known(None), microarchitecture="power9", vendor="ibm")
+    job = {"target": TARGET, "optimisation": {"opt_build": {"cpu_type": "power"}}}
+    plan = optimise(normalise({"job": job}).request, facts).plan
+    assert not [each for each in plan.warnings if each.field == "optimisation.opt_build.cpu_type"]
+
+
 def whole(image: str, seconds: float, epochs: int) -> Result:
     """A whole training run of so many epochs in an image."""
     result = timed(image, seconds)

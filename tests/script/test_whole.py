@@ -93,13 +93,13 @@ def stub(folder: Path, name: str, body: str) -> None:
     (folder / "bin" / name).chmod(0o755)
 
 
-@pytest.mark.parametrize("command", ["./run.sh", "bash -e -o pipefail run.sh", "time sh -c './run.sh >out'"])
+@pytest.mark.parametrize("command", ["./run.sh", "bash -e -o pipefail run.sh", "time sh -c './run.sh >out'", "bash ${WORK}/run.sh"])
 def test_a_program_over_which_a_job_script_was_saved_is_not_started(tmp_path: Path, command: str) -> None:
     """The script would start itself, without end; this one is not its whole text."""
     (tmp_path / "run.sh").write_text("#!/bin/bash\n# written by MODAK\n")
     (tmp_path / "run.sh").chmod(0o755)
-    done = ran(render(JobSpec(words.parse(command), Resources(), Attributes(name="own")), "shell").text, tmp_path)
-    assert (done.returncode, done.stderr.startswith("modak: run.sh is a job script of MODAK's")) == (82, True)
+    done = ran(render(JobSpec(words.parse(command), Resources(), Attributes(name="own")), "shell").text, tmp_path, WORK=str(tmp_path))
+    assert (done.returncode, "run.sh is a job script of MODAK's, which" in done.stderr) == (82, True)
 
 
 def test_a_script_of_that_name_in_another_directory_is_started(tmp_path: Path) -> None:
