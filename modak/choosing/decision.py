@@ -274,7 +274,7 @@ def pareto_front(decision: Decision, most: int) -> tuple[int, ...]:
     return front if len(front) <= most else tuple(front[round(i * (len(front) - 1) / (most - 1))] for i in range(most))
 
 
-def results_behind(decision: Decision) -> Numbers:
+def result_ids_behind(decision: Decision) -> Numbers:
     """The results behind the prediction of the choice: those of its own curve, and of other curves that the prediction uses."""
     if not decision.evidence.known:
         return ()

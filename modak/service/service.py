@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from modak import admission
-from modak.choosing.decision import results_behind
+from modak.choosing.decision import result_ids_behind
 from modak.dsl import Notice, Request, Texts
 from modak.errors import Fault, ModakError, RequestError, Unavailable
 from modak.facts import Added, Fact, Facts, Known, Result, Rule
@@ -413,7 +413,7 @@ class Service:
             data_version=facts.version,
             application=read.request.workload_name,
             expires_at=expires,
-            result_ids=results_behind(settled.decision),
+            result_ids=result_ids_behind(settled.decision),
         )
 
 
