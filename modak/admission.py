@@ -27,7 +27,7 @@ REMOVABLE: Final[Mapping[str, type[System | Image | Rule]]] = {"systems": System
 _PLUGINS: Final[Mapping[str, str]] = {"scheduler": "schedulers", "launcher": "launchers", "runtime": "runtimes"}
 """Conditions of rules on plug-ins, and their kind."""
 MOST_STRANGE: Final = 20
-"""Most notes on names in conditions."""
+"""Most notes on names in conditions, and on those of processors."""
 RENAMED: Final = "to rename that one, remove it first: its results stay, and are of the system with that name or alias"
 LONGEST_REASON: Final = 300
 """Characters of the reason for which results are doubted."""

@@ -75,14 +75,14 @@ def _files(filled: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, An
 
 
 def _spare_programs(files: Iterable[Path]) -> None:
-    """Raises :class:`~modak.errors.RequestError` for a script that would replace another than MODAK's: it may be the job's program."""
+    """Raises :class:`~modak.errors.RequestError` if a script would replace one that MODAK did not write: it may be the job's program."""
     from modak.files import read
     from modak.script.parts import WRITTEN
 
     for path in files:
         there = path.suffix == ".sh" and path.is_file() and not path.is_symlink()  # a link's target is not touched
         if there and WRITTEN.encode() not in read(str(path)).splitlines():
-            raise RequestError("it is there already, and not of MODAK: -o names another folder for the scripts", field=str(path))
+            raise RequestError("it is there already, and MODAK did not write it; give -o another folder for the scripts", field=str(path))
 
 
 def _show_plan(job: Mapping[str, Any], written: Sequence[str]) -> None:

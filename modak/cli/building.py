@@ -62,7 +62,7 @@ def build(
     of_framework = {"version": version, "variant": variant != "hub", "gpu": gpu, "rocm": rocm, "target": target, "mpi": mpi}
     said = [f"--{name}" for name, value in (of_framework | {"distribution": distribution}).items() if value]
     if said and (path.suffix == ".json" or path.is_file()):
-        raise typer.BadParameter(f"goes with the name of a framework; {path.name} says itself what is built", param_hint=" ".join(said))
+        raise typer.BadParameter(f"only with the name of a framework; {path.name} says itself what is built", param_hint=" ".join(said))
     if path.suffix == ".json":
         wish["job"] = _request(common.document(what))
     elif path.is_file():

@@ -110,7 +110,7 @@ def test_output_goes_through_no_link(run: Run, tmp_path: Path) -> None:
 def test_a_script_of_the_users_own_is_not_replaced(run: Run, tmp_path: Path) -> None:
     """It may be what the job starts."""
     (tmp_path / "job.sh").write_text("#!/bin/bash\n./solver\n")
-    told = f"modak: {tmp_path / 'job.sh'}: it is there already, and not of MODAK: -o names another folder for the scripts\n"
+    told = f"modak: {tmp_path / 'job.sh'}: it is there already, and MODAK did not write it; give -o another folder for the scripts\n"
     assert run("optimise", EXAMPLE, "-o", tmp_path) == (1, "", told)
     assert [file.name for file in tmp_path.iterdir()] == ["job.sh"]
 

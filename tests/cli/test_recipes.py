@@ -56,7 +56,7 @@ def test_options_of_a_framework_are_refused_beside_a_file(tmp_path: Path, capsys
     """They would have no effect on what is built."""
     (tmp_path / name).write_text("{}")
     assert main(["images", "build", str(tmp_path / name), "--gpu", "--version", "2.1"]) == 2
-    assert f"--version --gpu: goes with the name of a framework; {name} says itself what is built" in capsys.readouterr().err
+    assert f"--version --gpu: only with the name of a framework; {name} says itself what is built" in capsys.readouterr().err
 
 
 def test_a_document_without_a_request_is_not_built(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

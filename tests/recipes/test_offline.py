@@ -138,8 +138,23 @@ def test_a_base_directory_with_devices_is_refused(tmp_path: Path, runtime: str) 
     (tmp_path / "ubuntu-24.04/dev/stdin").symlink_to("/dev/null")
     of_recipe(made(), runtime, Site(bases=str(tmp_path)))
     os.mknod(tmp_path / "ubuntu-24.04/dev/full", stat.S_IFCHR | 0o666, os.makedev(1, 7))
-    with pytest.raises(RequestError, match=r"ubuntu-24\.04/dev has device files, .* 'find \S+/ubuntu-24\.04/dev -mindepth 1 -delete'"):
+    with pytest.raises(RequestError, match=r"ubuntu-24\.04/dev has device files, which no build can copy"):
         of_recipe(made(), runtime, Site(bases=str(tmp_path)))
+
+
+def test_the_command_that_empties_a_base_directory_of_devices_can_be_pasted(tmp_path: Path) -> None:
+    """It deletes nothing else, also where the path has a blank."""
+    if os.geteuid():
+        pytest.skip("making a device takes root")
+    (bases := tmp_path / "a b").mkdir()
+    (devices := bases / "ubuntu-24.04/dev").mkdir(parents=True)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/kept").touch()
+    os.mknod(devices / "full", stat.S_IFCHR | 0o666, os.makedev(1, 7))
+    with pytest.raises(RequestError) as caught:
+        of_recipe(made(), "apptainer", Site(bases=str(bases)))
+    subprocess.run(["bash", "-c", str(caught.value).partition("empty it by: ")[2]], check=False)
+    assert ([*devices.iterdir()], (tmp_path / "a/kept").exists()) == ([], True)
 
 
 def test_offline_without_anything_to_build_from_is_refused() -> None:
