@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, Literal, get_args
 
 from modak.errors import NotFound, RequestError
@@ -88,7 +89,8 @@ class Site:
         for ending in endings:
             if (place := Path(self.bases, base_file(image, ending))).exists():
                 if any(each.is_char_device() and not each.is_symlink() for each in place.glob("dev/*")):
-                    fault = f"{place}/dev has device files, which no build can copy: empty it by 'find {place}/dev -mindepth 1 -delete'"
+                    remove = f"find {quote(str(place))}/ -xdev -type c -delete"  # not of the machine, if its own are mounted there
+                    fault = f"{place}/dev has device files, which no build can copy: unmount what is mounted there, then {remove}"
                     raise RequestError(fault, field="MODAK_BASE_IMAGES_DIR")
                 return str(place)
         wanted = f"{base_file(image, endings[0])} or the directory {base_file(image, '')}"
