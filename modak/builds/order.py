@@ -89,8 +89,9 @@ class Site:
         for ending in endings:
             if (place := Path(self.bases, base_file(image, ending))).exists():
                 if any(each.is_char_device() and not each.is_symlink() for each in place.glob("dev/*")):
-                    way = f"empty it by: find {quote(f'{place}/dev')} -mindepth 1 -delete"
-                    raise RequestError(f"{place}/dev has device files, which no build can copy; {way}", field="MODAK_BASE_IMAGES_DIR")
+                    remove = f"find {quote(str(place))}/ -xdev -type c -delete"  # not of the machine, if its own are mounted there
+                    fault = f"{place}/dev has device files, which no build can copy: unmount what is mounted there, then {remove}"
+                    raise RequestError(fault, field="MODAK_BASE_IMAGES_DIR")
                 return str(place)
         wanted = f"{base_file(image, endings[0])} or the directory {base_file(image, '')}"
         raise RequestError(f"{self.bases} has no {wanted}: put {image} there", field="MODAK_BASE_IMAGES_DIR")

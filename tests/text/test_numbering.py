@@ -22,7 +22,7 @@ def test_what_follows_each_other_is_one_pair() -> None:
     assert shortened(range(1, 100_001)) == ((1, 100_000),)
 
 
-@given(st.lists(st.lists(st.integers(1, 60), max_size=30), max_size=5))
+@given(st.lists(st.lists(st.integers(1, 12)), max_size=5))
 def test_several_lists_become_one(several: list[list[int]]) -> None:
     """Of all their numbers, whatever they share, as compact as of these one by one."""
     assert merged(map(shortened, several)) == shortened(number for numbers in several for number in numbers)
