@@ -34,10 +34,10 @@ class Charliecloud(Builder):
         return find("ch-run")
 
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
-        """Base images from files are imported first."""
+        """Base images from files are imported first; a later build would take a half one for the whole."""
         build, convert, tag = find("ch-image"), find("ch-convert"), _tag(work)
         for file, name in order.bases:
-            yield Command(f"import {name}", (build, "import", file, name))
+            yield Command(f"import {name}", (build, "import", file, name), undo=(build, "delete", name))
         yield Command("build", (build, "build", "--force", "-t", tag, "-f", str(work / "recipe"), order.context or str(work / "context")))
         yield Command("convert to SquashFS", (convert, "-i", "ch-image", "-o", "squash", tag, str(image)))
         for form in order.also:

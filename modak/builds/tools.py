@@ -30,6 +30,8 @@ class Command:
     words: tuple[str, ...]
     variables: tuple[tuple[str, str], ...] = ()
     """Its environment variables in addition to :func:`environment`."""
+    undo: tuple[str, ...] = ()
+    """The command that removes what this one leaves outside of the build's folder where it does not end well."""
 
 
 @dataclass(frozen=True)

@@ -224,13 +224,16 @@ class BuildRun:
         (self.place / "recipe").write_text(self.order.text, encoding="utf-8")
         self.builder.programs()  # what is missing is told before the build, which takes long
         made = self.place / f"image{self.builder.ending}"
+        half: tuple[str, ...] = ()
         try:
             for command in self.builder.commands(self.order, self.place, made):
+                half = command.undo
                 self._tool(command)
+                half = ()
         finally:
-            for command in self.builder.tidy(self.place):
+            for words in ([half] if half else []) + [command.words for command in self.builder.tidy(self.place)]:
                 with suppress(ModakError, OSError):  # nobody is told of it: one who is to stop does not wait for the database
-                    processes.run_tool(command.words, environment=environment(command.words[0], self.place), folder=self.place, limit_s=60)
+                    processes.run_tool(words, environment=environment(words[0], self.place), folder=self.place, limit_s=60)
         return self._named(made)
 
     def _tool(self, command: Command) -> None:

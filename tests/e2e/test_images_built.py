@@ -19,7 +19,7 @@ import pytest
 
 from modak import processes
 from modak.builds import worker
-from modak.builds.order import Order, of_text
+from modak.builds.order import Order, Site, of_text
 from modak.builds.service import BuildService
 from modak.errors import Conflict, DataError
 from modak.facts import Image, ImageLabels
@@ -197,6 +197,24 @@ def test_a_full_disk_is_called_that(building: BuildService, busybox: Path, tmp_p
         assert "\n" not in told["message"]
     finally:
         subprocess.run(["umount", "-l", building.folder], check=True)
+
+
+def test_a_base_image_that_was_imported_in_part_is_removed(building: BuildService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ch-image keeps what it has copied until the disk is full, and the next build would begin with that."""
+    if os.geteuid():
+        pytest.skip("mounting a small file system takes root")
+    base = tmp_path / "bases/busybox-1"
+    (base / "usr").mkdir(parents=True)
+    (base / "usr/big").write_bytes(os.urandom(4_000_000))
+    (storage := tmp_path / "small").mkdir()
+    monkeypatch.setenv("CH_IMAGE_STORAGE", str(storage / "ch-image"))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "small", storage], check=True)
+    try:
+        told = built(building, order(dockerfile(), tmp_path, site=Site(bases=str(base.parent))))
+        assert (told["state"], "import busybox:1" in told["message"]) == ("failed", True), told
+        assert [*(storage / "ch-image/img").iterdir()] == []
+    finally:
+        subprocess.run(["umount", "-l", storage], check=True)
 
 
 def test_orders_for_one_recipe_are_one_build(building: BuildService, busybox: Path, tmp_path: Path) -> None:
