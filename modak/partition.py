@@ -194,7 +194,7 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
     options, node = request.job_options, partition.node
     nodes, seconds = _nodes(request), options.wall_time_limit
     threads = (options.process_count_per_node or 1) * (request.application.threads or options.core_count_per_process or 1)
-    memory = options.memory_limit or (options.minimum_memory_per_processor or 0) * _cores(request, node)
+    memory = max(options.memory_limit or 0, (options.minimum_memory_per_processor or 0) * _cores(request, node))
     if memory and (has := with_part(partition, partition.queues, system).node.job_memory_gb) and memory > round(has * 1e9):
         return f"has {has:g} GB of memory per node"
     if (options.core_count or 0) > node.usable_cores or threads > node.hardware_threads:

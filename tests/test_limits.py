@@ -117,6 +117,11 @@ def test_a_job_asks_for_memory_within_the_limits_of_its_quality_of_service(
         ("lean", {"node_count": 2, "memory_limit": "5 GB"}, "has at least 12 GB of memory, and this one has 5 GB on each of 2 nodes"),
         ("lean", {"memory_limit": "30 GB"}, "30 GB per node requested, but only 20 GB are usable on nodes of supermuc-ng with qos lean"),
         ("lean", {"node_count": 2, "minimum_memory_per_processor": "300 MB"}, "job_options.minimum_memory_per_processor: a job with qos"),
+        (
+            "lean",
+            {"node_count": 2, "minimum_memory_per_processor": "300 MB", "memory_limit": "5 GB"},
+            "job_options.minimum_memory_per_processor: a job with qos",
+        ),
         ("each", {"node_count": 4, "memory_limit": "11 GB"}, "11 GB per node requested, but only 10 GB are usable"),
         (
             "each",

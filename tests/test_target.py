@@ -311,6 +311,7 @@ def test_the_partition_has_the_memory_of_the_cores_that_the_counts_take(
         ({"memory_limit": "128GB", "wall_time_limit": 1801}, None),
         ({"minimum_memory_per_processor": "4GB", "process_count_per_node": 20}, "fat"),
         ({"minimum_memory_per_processor": "4GB", "core_count": 20}, "fat"),
+        ({"minimum_memory_per_processor": "4GB", "core_count": 20, "memory_limit": "10GB"}, "fat"),
         ({"minimum_memory_per_processor": "4GB", "process_count_per_node": 16}, None),
         ({"minimum_memory_per_processor": "4GB"}, None),  # of so many cores as have it
         ({"wall_time_limit": 1801, "qos": "unlimited"}, None),

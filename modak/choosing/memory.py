@@ -36,12 +36,10 @@ def most_ranks(request: Request, target: Target) -> int | None:
 
 
 def cores_with_memory(request: Request, target: Target) -> int | None:
-    """The cores of a node for which there is the memory that the request asks for with each; ``None``: it asks for none, or for that of a
-    node, which takes precedence, or too little is known."""
-    options, usable = request.job_options, usable_gb(target)
-    if usable is None or not options.minimum_memory_per_processor or options.memory_limit:
-        return None
-    return _bytes(usable) // options.minimum_memory_per_processor
+    """The cores of a node for which there is the memory that the request asks for with each; ``None``: it asks for none, or too little is
+    known."""
+    each, usable = request.job_options.minimum_memory_per_processor, usable_gb(target)
+    return None if usable is None or not each else _bytes(usable) // each
 
 
 def _room_for(request: Request, target: Target) -> int | None:
@@ -55,7 +53,7 @@ def _room_for(request: Request, target: Target) -> int | None:
 def demand(request: Request) -> str:
     """What of a node's memory the request asks for with each rank and each core, for a sentence; it asks for one of them at least."""
     rank, core = request.optimisation.workload.memory_per_rank_gb, request.job_options.minimum_memory_per_processor
-    asked = {"each": rank, "each core": core and not request.job_options.memory_limit and core / 1e9}
+    asked = {"each": rank, "each core": core and core / 1e9}
     return " and ".join(f"{what} needs {gigabytes(amount)} of its memory" for what, amount in asked.items() if amount)
 
 

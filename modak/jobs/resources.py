@@ -138,7 +138,7 @@ def _check_memory(request: Request, target: Target, spec: JobSpec, queue: Queue,
     has, site = spec.resources, any("{memory_mib" in text for text in spec.resource_directives)
     asked = has.node_memory or (has.memory_share if site else 0) or 0
     needed, given = needed_gb(request, has.ranks_per_node), asked / 1e9 or _given_gb(target, has.cores_per_node)
-    per_core = has.memory_per_core and not request.job_options.memory_limit
+    per_core = has.memory_per_core and has.node_memory > (request.job_options.memory_limit or 0)
     asks = "job_options.minimum_memory_per_processor" if per_core else "job_options.memory_limit"
     each, field = (given, asks) if given >= needed else (needed, "optimisation.workload")
     nodes, usable = has.nodes, target.whole_node.usable_memory_gb if target.whole_node else None

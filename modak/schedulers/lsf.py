@@ -86,7 +86,7 @@ class Lsf(Scheduler):
             ("-q", says.queue or says.partition),
             ("-n", str(has.nodes * cpus)),
             ("-R", f"span[ptile={cpus}]"),
-            ("-R", f"rusage[mem={mib(has.memory_per_node)}MB/host]" if has.memory_per_node else None),
+            ("-R", f"rusage[mem={mib(has.node_memory)}MB/host]" if has.memory_per_node else None),
             ("-R", f"rusage[mem={slot}MB/task]" if slot and not has.memory_per_node else None),
             ("-R", f"select[{_selection(job)}]" if _selection(job) else None),
             *(("-R", f"rusage[{name}={count}]") for name, count in licences(job)),
@@ -188,7 +188,7 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     if says.begin and not _begin(says.begin):
         yield note("begin", "LSF needs a date and time, not one relative to now: left out")
     if has.memory_per_core and has.memory_per_node:
-        yield note("memory_per_core", "LSF reserves the memory per node: memory per core is left out")
+        yield note("memory_per_core", f"LSF reserves memory per node or per slot, not both: {mib(has.node_memory)} MB per node cover both")
     if _array(says.array):
         yield from shared_files(job, "LSF", ("%a",))
     yield from own_timer(job, "LSF")

@@ -62,6 +62,12 @@ def test_open_counts_use_as_many_cores_as_have_the_memory(
     assert layouts(found) == {chosen}
 
 
+def test_memory_for_each_core_counts_also_beside_memory_of_a_node(known: Known) -> None:
+    """However little it is: schedulers get both."""
+    both = {"job_options__minimum_memory_per_processor": "2 GB", "job_options__memory_limit": "10 GB"}
+    assert layouts(candidates(known, application__app_type="mpi", **both)) == {(38, 1, 0)}
+
+
 def test_ranks_left_out_for_the_memory_of_cores_are_explained(known: Known) -> None:
     """With what each core needs."""
     found = candidates(known, application__app_type="mpi", job_options__minimum_memory_per_processor="2 GB")
