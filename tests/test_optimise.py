@@ -413,6 +413,14 @@ def test_the_image_of_a_recommendation_is_told_as_in_the_plan(known: Known) -> N
     assert found.model_copy(update={"runtime": plan.runtime}) == plan
 
 
+def test_a_recommendation_warns_of_its_image_as_the_plan_does(known: Known) -> None:
+    """With the field as it was sent."""
+    facts, asked = known("mnist-cnn"), example("mnist-hlrs-xla", optimisation__ai_training__tensorflow__version="1.1")
+    (told,) = (one for one in recommend(asked, facts).warnings if "no suitable image" in one.message)
+    assert told.field == "optimisation.ai_training.tensorflow.version"
+    assert told in optimise(asked, facts).plan.warnings
+
+
 def test_constraints_that_only_an_unmeasured_missing_compiler_would_miss_are_met(known: Known) -> None:
     """With XLA, which nobody measured there, the interval would reach beyond the deadline on 24 nodes."""
     assert optimise(with_xla(True, job_options__node_count=24), known("3dgan")).plan.configuration.nodes == 24
