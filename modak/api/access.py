@@ -107,7 +107,8 @@ class Gate:
         self._checking = CapacityLimiter(CHECKING)
         self._rates = RateLimit(settings.rate_per_minute)
         self._anonymous = Principal("", frozenset(("read", "optimise") if settings.anonymous else ()))
-        self._sites = frozenset(split_list(settings.browser_origins))
+        public = urlsplit(settings.public_url)  # a proxy need not pass on the name by which it was called
+        self._sites = frozenset((*split_list(settings.browser_origins), f"{public.scheme}://{public.netloc}"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its principal in ``scope["state"]``, or answer why not."""
@@ -155,10 +156,13 @@ class Gate:
     def _forged(self, headers: Mapping[bytes, bytes]) -> bool:
         """Whether a page of another site sent this: a proxy that knows the user adds a token to that, too. Browsers say so; no form can.
 
-        What they call the same site are all hosts of a domain, and all ports of a host.
+        What they call the same site are all hosts of a domain, and all ports of a host. Without TLS they name only the page's own site.
         """
-        elsewhere = headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site")
-        return elsewhere and headers.get(b"origin", b"").decode("latin-1") not in self._sites
+        relation, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin", b"").decode("latin-1")
+        if relation is None:
+            own = headers.get(b"host", b"").decode("latin-1")
+            return bool(origin) and origin.rpartition("//")[2] != own and origin not in self._sites
+        return relation in (b"cross-site", b"same-site") and origin not in self._sites
 
     def _shows_nothing(self, scope: Scope, who: Principal) -> bool:
         """Whether the address is unknown and the caller may read: then the router answers 404."""

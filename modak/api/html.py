@@ -12,7 +12,7 @@ from modak import web
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with none at all, a form would not name its own site
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "private, no-cache",
 }

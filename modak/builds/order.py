@@ -28,6 +28,8 @@ RUNTIMES: Final[tuple[Runtime, ...]] = get_args(Runtime)
 FurtherForm = Literal["directory", "tar"]
 """Forms of Charliecloud's images besides SquashFS."""
 _LABEL: Final = re.compile(r"\bmodak\.(?P<name>[a-z_]+)[ =]+[\"']?(?P<value>[A-Za-z0-9._+,-]+)", re.MULTILINE)
+_OUTSIDE: Final = re.compile(r"^(?:%(?:setup|pre)\b|\{\{)", re.MULTILINE | re.IGNORECASE)
+"""A section of a definition file that runs on the machine that builds, or a build argument that may stand for the section's name."""
 _LISTS: Final = ("compilers", "distribution")
 _TEXTS: Final = ("framework", "version", "source", "accelerator", "microarchitecture", "mpi", "mpi_version", "python", "cuda")
 
@@ -135,9 +137,10 @@ def of_text(text: str, runtime: str, name: str, context: Path, site: Site | None
     if not is_image_file(f"{name}.sif"):
         why = f"the image would be called {name!a:.80}, as the recipe's file, or a Dockerfile's folder"
         raise RequestError(f"{why}: rename that; allowed are letters, digits and ._+-", field="recipe")
-    if found := re.search(r"^%(setup|pre)\b", text, re.MULTILINE | re.IGNORECASE):
+    if kind == "apptainer" and (found := _OUTSIDE.search(text)):
         raise RequestError(
-            f"%{found[1]} runs on the machine that builds, outside of any container; put its commands into %post", field="recipe"
+            f"what begins with {found[0]} may run on the machine that builds, outside of any container: put commands into %post, indented",
+            field="recipe",
         )
     order = Order(kind, text, name, _claims(text), str(context.resolve()), also=_forms(kind, also), source="a recipe of its user's")
     return order if site is None else _without_internet(order, site)

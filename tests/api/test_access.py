@@ -251,7 +251,7 @@ def test_pages_of_a_named_site_alone_may_call_from_a_browser(opened: ExitStack, 
     answers = [site.call("POST", "/optimise", site.keys["admin"], json=document, headers=origin) for origin in (named, other)]
     usual = opened.enter_context(Site(own_database))
     answers += [each.call("GET", "/systems", headers=named) for each in (site, usual)]
-    assert [answer.status_code for answer in answers] == [200, 200, 401, 200]
+    assert [answer.status_code for answer in answers] == [200, 403, 401, 200]
     allowed = [answer.headers.get("access-control-allow-origin") for answer in (*before, *answers)]
     assert allowed == [named["Origin"], None, named["Origin"], None, named["Origin"], None]
 
@@ -264,6 +264,29 @@ def test_another_sites_page_changes_nothing_by_the_token_that_a_proxy_adds(share
     form = {"Sec-Fetch-Site": relation, "Origin": "https://else.example.org", "Content-Type": kind}
     answer = shared.call("POST", "/results", shared.keys["load"], content="application,metric,value\na,wall_time,1\n", headers=form)
     assert (answer.status_code, answer.json()["title"]) == (403, "the form is of another site")
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://else.example.org", 403),
+        ("http://testserver:8080", 403),
+        ("null", 403),
+        ("http://testserver", 200),
+        ("https://www.example.org", 200),
+        ("https://ide.example.org", 200),
+        (None, 200),
+    ],
+)
+def test_where_browsers_say_no_more_a_page_is_told_by_its_sites_name(
+    opened: ExitStack, own_database: Path, origin: str | None, status: int
+) -> None:
+    """Without TLS they send no Sec-Fetch-Site. Programs name no site; a proxy may call the service by another name than its own."""
+    names = {"browser_origins": "https://ide.example.org", "public_url": "https://www.example.org/modak"}
+    site = opened.enter_context(Site(own_database, **names))
+    form = {"Content-Type": "text/plain", **({"Origin": origin} if origin else {})}
+    answer = site.call("POST", "/results", site.keys["load"], content="application,metric,value\na,wall_time,1\n", headers=form)
+    assert answer.status_code == status
 
 
 def test_a_named_sites_page_may_load(opened: ExitStack, own_database: Path) -> None:

@@ -168,9 +168,9 @@ def test_a_dockerfile_that_begins_with_no_image_is_refused(tmp_path: Path) -> No
         of_text("LABEL modak.framework=pytorch\nRUN true\n", "charliecloud", "x", tmp_path, Site(index="https://mirror.site"))
 
 
-@pytest.mark.parametrize("section", ["%setup", "%pre"])
+@pytest.mark.parametrize("section", ["%setup", "%Pre", "%arguments\n  x=%set\n{{x}}up", "%arguments\n  x=\n{{ x }}%setup"])
 def test_no_recipe_runs_on_the_machine_that_builds(tmp_path: Path, section: str) -> None:
-    """Whoever wrote it."""
+    """Whoever wrote it, and if a build argument stands for the section's name."""
     with pytest.raises(RequestError, match="outside of any container"):
         of_text(f"Bootstrap: docker\nFrom: x\n{section}\n  rm -rf /\n%labels\n modak.framework mpi\n", "apptainer", "x", tmp_path)
 
