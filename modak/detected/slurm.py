@@ -293,7 +293,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         qos=sole,
         lists=tuple(lists.items()),
         conditions=tuple(f"{name}={value}" for name, value in said.items()),
-        whole_nodes=fields.get("OverSubscribe") == "EXCLUSIVE",
+        whole_nodes=fields.get("OverSubscribe") == "EXCLUSIVE" or fields.get("Exclusive") == "NODE",  # the latter since Slurm 26.05
         restricted=restricted,
         reserved=said.get("ReqResv") == "YES",
         closed="it is for root alone" if root == "YES" else closed,

@@ -22,7 +22,8 @@ PATIENCE_S: Final = 900.0
 """Seconds for which commands are repeated while the scheduler is out of reach."""
 PAUSE_S: Final = 10.0
 _HERE: Final = re.compile(r"(?P<pid>[0-9]+)(?:@(?P<until>[0-9]+))?:(?P<script>.*)", re.DOTALL)
-"""A job on this machine: its process, the time when it is ended (seconds since the epoch), and its script."""
+"""A job on this machine: its process, when it is ended, and its script. That time is of the monotonic clock, which no correction of the
+time of day moves, and which all processes share until the machine starts again: then no job is left."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Here:
         environment = {**_for_trials(), **({self.submit_dir: str(Path.cwd())} if self.submit_dir else {})}
         with (script.parent / "output").open("ab") as output:
             child = leader(["bash", script], environment, None, output, output)
-        job = f"{child.pid}{f'@{time.time() + limit_s:.0f}' if limit_s else ''}:{script}"
+        job = f"{child.pid}{f'@{time.monotonic() + limit_s:.0f}' if limit_s else ''}:{script}"
         self._children[job] = child
         return job
 
@@ -101,7 +102,7 @@ class Here:
         alive = child.poll() is None if child else found is not None and _runs(int(found["pid"]), found["script"])
         if found is None or not alive:
             return "over"
-        if found["until"] is None or time.time() <= int(found["until"]):
+        if found["until"] is None or time.monotonic() <= int(found["until"]):
             return "running"
         kill(int(found["pid"]))
         if child:

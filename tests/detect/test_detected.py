@@ -329,9 +329,14 @@ def test_qualities_of_service_and_accounts_of_a_partition_are_entered() -> None:
     assert not any("is not entered" in note for note in found.notes)
 
 
-def test_a_partition_that_gives_whole_nodes_is_entered_so() -> None:
+@pytest.mark.parametrize(
+    ("exclusive", "usual"),
+    [("OverSubscribe=EXCLUSIVE", "OverSubscribe=NO"), ("Exclusive=NODE OverSubscribe=NO", "Exclusive=USER OverSubscribe=NO")],
+    ids=["24.11", "26.05"],
+)
+def test_a_partition_that_gives_whole_nodes_is_entered_so(exclusive: str, usual: str) -> None:
     """Otherwise jobs would ask for a part of the memory, and get that."""
-    whole, shared = (limited(f"OverSubscribe={share}") for share in ("EXCLUSIVE", "NO"))
+    whole, shared = limited(exclusive), limited(usual)
     assert (partition(whole, "batch").whole_nodes, partition(shared, "batch").whole_nodes) == (True, False)
     assert "partitions.batch.whole_nodes" in [one.field for one in drift(shared.system, whole.system)]
 

@@ -15,7 +15,7 @@ from tests.conftest import tool
 from tests.e2e import gridengine as grid
 from tests.e2e import images
 from tests.e2e.slurm import Slurm, cluster
-from tests.e2e.strict import STRICT
+from tests.e2e.strict import STRICT, USER
 from tests.e2e.torch_image import torch_root
 
 APPTAINER = Path("/opt/modak-test/apptainer/bin")
@@ -58,7 +58,7 @@ def strict(scratch: Path) -> Iterator[Slurm]:
     if os.geteuid():
         pytest.skip("Slurm's nodes need namespaces of their own: run as root on a throwaway machine, after `make test-deps`")
     with cluster(scratch / "strict", site=STRICT) as running:
-        yield replace(running, user=("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"))
+        yield replace(running, user=("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"))
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,8 @@ QUALITIES = {
     "group": "GrpTRES=node=1,mem=3000M Flags=DenyOnLimit",
     "onegpu": "Flags=DenyOnLimit",
 }
+USER = "daemon"
+"""Who submits there: not root, nor ``nobody``, to whom Slurm gives no account since 26.05."""
 OF = {"chem": "normal,debug,long,part,many,lean,roomy,each,mine,group", "ai": "normal,debug,large,onegpu"}
 """Accounts, with their qualities of service."""
 
@@ -54,7 +56,7 @@ STRICT = Site(
         "add cluster strict",
         *(f"add qos {name} {limits}" for name, limits in QUALITIES.items()),
         *(f"add account {name} Description=none Organization=none" for name in OF),
-        *(f"add user {user} account={name} qos={qos} defaultqos=normal" for name, qos in OF.items() for user in ("root", "nobody")),
+        *(f"add user {user} account={name} qos={qos} defaultqos=normal" for name, qos in OF.items() for user in ("root", USER)),
     ),
     limits=("modify qos ongpus set MinTRESPerJob=gres/gpu=1", "modify qos onegpu set MaxTRESPerNode=gres/gpu=1"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -98,6 +99,17 @@ def test_a_job_keeps_its_limit_when_another_process_goes_on_with_the_search(tmp_
     finally:
         with suppress(ProcessLookupError):
             os.killpg(int(job.partition("@")[0].partition(":")[0]), signal.SIGKILL)
+
+
+def test_the_limit_of_a_job_does_not_move_with_the_time_of_day(tmp_path: Path) -> None:
+    """A correction of the clock by an hour would end a job that has just begun, or let one that hangs go on for an hour."""
+    script = tmp_path / "job.sh"
+    script.write_text("true\n")
+    here = Here()
+    begun = time.monotonic()
+    job = here.start(script, 100)
+    until(lambda: here.state(job) == "over")
+    assert begun + 99 < int(job.partition("@")[2].partition(":")[0]) < time.monotonic() + 101
 
 
 def test_a_trial_that_a_requeued_job_submits_starts_for_the_first_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
