@@ -60,10 +60,11 @@ def own_family(container: Container | None) -> str | None:
 
 
 def pmi(job: JobSpec) -> str | None:
-    """The value of ``srun --mpi=``: the site's, unless the image's own MPI does not support that interface."""
+    """The value of ``srun --mpi=``: the site's, unless the ranks' library does not support that interface."""
     has = job.container
-    own = has.mpi_version if has and has.mpi == "openmpi" and not has.host_mpi else None
-    return "pmix" if job.pmi == "pmi2" and own and Version(own) >= WITHOUT_PMI2 else job.pmi
+    version = has.mpi_version if has and own_family(has) else job.launcher_version
+    without = library_family(job) == "openmpi" and version and Version(version) >= WITHOUT_PMI2
+    return "pmix" if job.pmi == "pmi2" and without else job.pmi
 
 
 def compatible(one: str, other: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.launchers.family import ONE_ABI, by_mpi
+from modak.launchers.family import ONE_ABI, by_mpi, pmi
 from modak.runtimes import image
 from modak.runtimes.base import Runtime
 from modak.script.bash import Line, assign, run, variable, word
@@ -71,7 +71,7 @@ class PodmanHpc(Runtime):
         family = image.container(job).mpi or job.launcher_flavour
         if family in ONE_ABI:
             return ("--mpich",)
-        return ("--openmpi-pmi2" if family == "openmpi" and job.pmi == "pmi2" else "--openmpi-pmix",)
+        return ("--openmpi-pmi2" if family == "openmpi" and pmi(job) == "pmi2" else "--openmpi-pmix",)
 
 
 def _full(name: str) -> str:

@@ -130,8 +130,10 @@ def test_hydra_starts_ranks_by_srun_on_one_node_too(flavour: str, unset: bool) -
         ("openmpi", "5.0.10", "cray_shasta", "cray_shasta"),
     ],
 )
-def test_srun_takes_the_interface_that_the_images_open_mpi_has(mpi: str, version: str | None, asked: str, told: str) -> None:
-    """Since version 5 that is PMIx alone, whatever the site uses else."""
+def test_srun_takes_the_interface_that_open_mpi_has(mpi: str, version: str | None, asked: str, told: str) -> None:
+    """The image's or the host's; since version 5 that is PMIx alone, whatever the site uses else."""
+    hosts = replace(JOB, launcher="srun", pmi=asked, launcher_flavour=mpi, launcher_version=version)
+    assert f" --mpi={told} " in line(hosts)
     image = Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif", mpi=mpi, mpi_version=version)
     assert f" --mpi={told} " in line(replace(JOB, launcher="srun", pmi=asked, container=image))
     bound = replace(image, host_mpi=HostMpi(family="openmpi", library_dir="/opt/openmpi/lib"))

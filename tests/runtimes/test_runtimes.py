@@ -379,6 +379,7 @@ def test_podman_hpc_brings_gpus_and_mpi_in_by_modules() -> None:
         '"${MODAK_IMAGE:?}" python3 train.py'
     )
     assert " --openmpi-pmi2 " in line("podman-hpc", replace(having(job, mpi="openmpi"), pmi="pmi2"))
+    assert " --openmpi-pmix " in line("podman-hpc", replace(having(job, mpi="openmpi", mpi_version="5.0.3"), pmi="pmi2"))
     assert " --openmpi-pmix " in line("podman-hpc", replace(having(job, mpi="openmpi"), pmi="pmix"))
     assert all(" --mpich " in line("podman-hpc", replace(having(job, mpi=mpi), pmi="pmi2")) for mpi in ("mvapich", "intel-mpi"))
     assert "--mpich" not in line("podman-hpc", having(mpi="mpich"))
