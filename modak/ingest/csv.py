@@ -36,7 +36,7 @@ _COLUMNS: Final = frozenset(map(str.encode, REQUIRED))
 """Columns by which a header is known."""
 _GUARDED: Final = re.compile(r"'+[=+\-@]")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
-_NUMBER: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BEGINS_AS_NUMBER: Final = re.compile(r"[+-]?\.?[0-9]")
 _COUNT: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 

@@ -47,6 +47,7 @@ def extrap(region: str, names: int, measured: list[dict[str, object]]) -> str:
 FILES = {
     "a number that is none": (ramble("1" * LONG + "x"), ""),
     "parameters before a line break": (reframe("%a=" * (LONG // 3) + "\n\nx", 1), ""),
+    "a heading that is almost a number": ("application,metric,value," + "1" * 99_000 + "x\n1,2,3,4\n", "unknown column '1111"),
     "a long title of many figures": (reframe("T" * (LONG // 2), 5000), ""),
     "brackets that do not close": ("PARAMETER p\nPOINTS " + "(" * LONG + "\nDATA 1\n", "column 'ranks_per_node'"),
     "a long region at many points": (extrap("R" * (LONG // 2), 1, [{"point": [1], "values": [1]}] * 5000), ""),
@@ -71,6 +72,7 @@ def said(content: str) -> str:
     return ""
 
 
+@pytest.mark.timeout(100)
 @pytest.mark.parametrize("what", FILES)
 def test_a_small_file_costs_little(what: str) -> None:
     """It is read at once, or refused with its name and the reason."""
