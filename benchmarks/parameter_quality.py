@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.output import say
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import parameters
+from modak.perfmodel.cells import of_results
 from modak.perfmodel.configurations import MeasuredRuns, by_configuration
 from modak.perfmodel.forms import Array
 from modak.perfmodel.unseen import guesses
@@ -50,7 +51,7 @@ def report(table: Path) -> None:
         for name, several in found.items():
             _line(name, np.concatenate(several))
     _new_device(groups)
-    _unseen_on_new_device(by_configuration(map(_result, rows)))
+    _unseen_on_new_device(by_configuration(of_results(map(_result, rows))))
 
 
 def _unseen(members: Sequence[dict[str, str]], group: Callable[[dict[str, str]], str]) -> dict[str, Array]:
@@ -163,7 +164,9 @@ def _unseen_on_new_device(known: MeasuredRuns) -> None:
                 }
                 told = guesses(asked, MeasuredRuns({**others, configuration: {run: here[run] for run in chosen}}))
                 answers = [
-                    (np.log(here[run][0].value) + guess.log_cost, guess.half_width) for run, guess in zip(asked, told, strict=True) if guess
+                    (np.log(here[run][0].values[0]) + guess.log_cost, guess.half_width)
+                    for run, guess in zip(asked, told, strict=True)
+                    if guess
                 ]
                 miss, reach = np.array(answers).reshape(-1, 2).T
                 found["MODAK"].append(np.abs(np.expm1(miss)))

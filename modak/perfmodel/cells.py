@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from modak.facts import Layout, SeriesKey
+from modak.facts import Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import merging, startup
 from modak.results.metrics import metric_of
@@ -27,6 +27,17 @@ class Cell:
     """Database numbers of the results that have one."""
     starting: array[float] = field(default_factory=lambda: array("d"))
     """Start-up times in seconds: of each run, the total time less that of its work."""
+
+
+def of_results(results: Iterable[Result]) -> tuple[Cell, ...]:
+    """One cell for each series and layout; suspect results are left out."""
+    cells: dict[tuple[SeriesKey, Layout], Cell] = {}
+    for result in results:
+        if result.suspect is None:
+            cell = cells.setdefault((result.series, result.layout), Cell(result.series, result.layout))
+            cell.values.append(result.value)
+            cell.ids.extend(() if result.id is None else (result.id,))
+    return tuple(cells.values())
 
 
 def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:

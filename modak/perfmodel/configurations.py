@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 from statistics import median
 from typing import Any, Final
 
 import numpy as np
 
-from modak.facts import Layout, Result, SeriesKey
-from modak.grouping import grouped
+from modak.facts import Layout, SeriesKey
 from modak.perfmodel.batches import Sizes, nearest
-from modak.perfmodel.curves import cost
+from modak.perfmodel.cells import Cell
 from modak.perfmodel.merging import SPELLINGS, same_setting
 from modak.perfmodel.startup import LENGTHS, positive_number
 from modak.results.filters import PARAMETER
+from modak.results.metrics import metric_of
 from modak.text.numbering import Numbers, shortened
 
 FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -93,12 +94,17 @@ class Throughputs:
 class MeasuredRuns:
     """Results by their configuration and run. What was measured is worked out once, for all that is asked about."""
 
-    runs: Mapping[Configuration, Mapping[RunKind, Sequence[Result]]]
+    runs: Mapping[Configuration, Mapping[RunKind, Sequence[Cell]]]
 
     @cached_property
     def measured(self) -> Mapping[Configuration, Throughputs]:
         """What was measured in each configuration."""
         return {name: _measured(runs) for name, runs in self.runs.items()}
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """Those of the results."""
+        return frozenset(dict(configuration)["metric"] for configuration in self.runs)
 
     @cached_property
     def configurations(self) -> Mapping[Identity, Sequence[Configuration]]:
@@ -146,21 +152,26 @@ def words_of(params: Mapping[str, Any]) -> dict[str, str]:
     return _divided(params)[1]
 
 
-def by_configuration(results: Iterable[Result]) -> MeasuredRuns:
-    """Results by their configuration and run; suspect ones are left out."""
-    found: dict[Configuration, dict[RunKind, list[Result]]] = defaultdict(lambda: defaultdict(list))
-    usable = (result for result in results if result.suspect is None)
-    for alike in grouped(usable, lambda result: (id(result.series), result.layout)).values():  # repeats are read once
-        run = run_of(alike[0].series, alike[0].layout)
-        found[run.configuration][run] += alike
+def by_configuration(cells: Iterable[Cell]) -> MeasuredRuns:
+    """Results by their configuration and run."""
+    found: dict[Configuration, dict[RunKind, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in cells:
+        run = run_of(cell.series, cell.layout)
+        found[run.configuration][run].append(cell)
     return MeasuredRuns(found)
 
 
-def _measured(runs: Mapping[RunKind, Sequence[Result]]) -> Throughputs:
-    logs = {run: -median(math.log(cost(result)) for result in found) for run, found in runs.items()}
-    results = [result for found in runs.values() for result in found]
-    on_gpus = any(result.layout.gpus_per_node for result in results)
-    return Throughputs(logs, shortened(result.id for result in results if result.id is not None), on_gpus)
+def costs(cells: Iterable[Cell]) -> Iterator[float]:
+    """The cost of each result: seconds, or seconds per unit for a throughput."""
+    for cell in cells:
+        yield from map(metric_of(cell.series).cost, cell.values)
+
+
+def _measured(runs: Mapping[RunKind, Sequence[Cell]]) -> Throughputs:
+    logs = {run: -median(map(math.log, costs(cells))) for run, cells in runs.items()}
+    every = [*chain.from_iterable(runs.values())]
+    on_gpus = any(cell.layout.gpus_per_node for cell in every)
+    return Throughputs(logs, shortened(chain.from_iterable(cell.ids for cell in every)), on_gpus)
 
 
 def doublings(batch: float | None) -> float:

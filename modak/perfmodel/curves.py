@@ -17,7 +17,7 @@ import numpy.typing as npt
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import scaling, startup
-from modak.perfmodel.cells import Cell, gathered
+from modak.perfmodel.cells import Cell, gathered, of_results
 from modak.perfmodel.forms import FORMS, Array
 from modak.perfmodel.merging import joined_label
 from modak.perfmodel.parts import VARYING, Part, Scale, per_batch, size_of, split_cells
@@ -187,13 +187,7 @@ class Curve(Fact):
 
 def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
     """All curves of ``results``, as :func:`fit_cells` gives them; suspect results are left out."""
-    cells: dict[tuple[SeriesKey, Layout], Cell] = {}
-    for result in results:
-        if result.suspect is None:
-            cell = cells.setdefault((result.series, result.layout), Cell(result.series, result.layout))
-            cell.values.append(result.value)
-            cell.ids.extend(() if result.id is None else (result.id,))
-    return fit_cells(gathered(cells.values()))
+    return fit_cells(gathered(of_results(results)))
 
 
 def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
@@ -243,11 +237,6 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
 def results_behind(curves: Iterable[Curve | None]) -> int:
     """The number of results behind several curves, each counted once."""
     return sum({id(curve): curve.results_used for curve in curves if curve}.values())
-
-
-def cost(result: Result) -> float:
-    """The cost of a result: seconds, or seconds per unit for a throughput."""
-    return metric_of(result.series).cost(result.value)
 
 
 def _scatter(cells: Sequence[Cell]) -> Scatter | None:

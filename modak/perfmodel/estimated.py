@@ -6,32 +6,32 @@ Each curve has one size: the estimate for a configuration in which many other ap
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from modak.facts import Layout, Result, parameters, same_name
-from modak.perfmodel.configurations import by_configuration, numbers_of, run_of
+from modak.perfmodel.cells import Cell
+from modak.perfmodel.configurations import MeasuredRuns, numbers_of, run_of
 from modak.perfmodel.curves import Curve, Estimated, fit
 from modak.perfmodel.unseen import Guess, guesses
 from modak.results.metrics import metric_of
 
 
 def estimated_curves(
-    application: str, params: Mapping[str, Any], systems: Collection[str], results: Sequence[Result], batch: int | None = None
+    application: str, params: Mapping[str, Any], systems: Collection[str], measured: MeasuredRuns, batch: int | None = None
 ) -> tuple[Curve, ...]:
     """A curve for each configuration of ``systems`` (names as :func:`~modak.facts.same_name` spells them) with enough results.
 
-    ``params``: parameters of the application; without a positive number among them there are no curves. ``results``: those of other
+    ``params``: parameters of the application; without a positive number among them there are no curves. ``measured``: runs of other
     applications there, and also elsewhere if only few were measured there. ``batch``: batch size of each rank or GPU, if known.
     """
     known = numbers_of(params)
     if not known:
         return ()
     numbers = tuple(sorted((known | ({"batch": float(batch)} if batch else {})).items()))
-    measured = by_configuration(results)
     firsts = {configuration: next(iter(runs.values()))[0] for configuration, runs in measured.runs.items()}
     examples = {
         configuration: first
@@ -46,7 +46,7 @@ def estimated_curves(
     return tuple(_curve(application, params, example, guess) for example, guess in answers if guess is not None)
 
 
-def _curve(application: str, params: Mapping[str, Any], example: Result, guess: Guess) -> Curve:
+def _curve(application: str, params: Mapping[str, Any], example: Cell, guess: Guess) -> Curve:
     value = float(np.exp(-guess.log_cost if metric_of(example.series).is_rate else guess.log_cost))
     words = {name: text for name, text in example.series.params.items() if not numbers_of({name: text})}
     series = example.series.model_copy(update={"application": application, "params": {**words, **parameters(params)}})

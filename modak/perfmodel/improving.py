@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 
-from modak.facts import Result
+from modak.perfmodel.cells import Cell
 from modak.perfmodel.completion import in_unit
-from modak.perfmodel.configurations import Configuration, MeasuredRuns, RunKind, run_of, words_of
-from modak.perfmodel.curves import cost
+from modak.perfmodel.configurations import Configuration, MeasuredRuns, RunKind, costs, run_of, words_of
 from modak.perfmodel.intervals import stretch
 from modak.perfmodel.questions import Question
 from modak.perfmodel.rows import USUAL, Reader, Row, count_in
@@ -76,7 +76,7 @@ def _runs(rows: Sequence[Row], known: MeasuredRuns, reader: Reader) -> list[RunK
     return found
 
 
-def _meant(question: Question, run: RunKind, known: MeasuredRuns, examples: Mapping[Configuration, Result]) -> Configuration:
+def _meant(question: Question, run: RunKind, known: MeasuredRuns, examples: Mapping[Configuration, Cell]) -> Configuration:
     """The configuration of a run, as results call it.
 
     A row may give more than results do (no GPUs, no hyper-threads, ranks per node). If no configuration has exactly its labels, the one of
@@ -98,23 +98,23 @@ def _asked(row: Row, reader: Reader) -> tuple[Question, RunKind]:
     return any_, run_of({**question.attributes, **labels}, layout)
 
 
-def _weight(runs: Mapping[RunKind, Sequence[Result]]) -> tuple[int, float]:
+def _weight(runs: Mapping[RunKind, Sequence[Cell]]) -> tuple[int, float]:
     """A sort key of configurations that does not depend on names: the number of runs, then their total cost."""
-    return len(runs), sum(cost(result) for results in runs.values() for result in results)
+    return len(runs), sum(costs(chain.from_iterable(runs.values())))
 
 
-def _alike(examples: Mapping[Configuration, Result], question: Question) -> list[Configuration]:
+def _alike(examples: Mapping[Configuration, Cell], question: Question) -> list[Configuration]:
     """Configurations that do not contradict a question; if possible, only those without switches that it does not name."""
     plain = replace(question, plain=True)
     alike = [one for one, example in examples.items() if _may_be_of(example, question)]
     return [one for one in alike if _may_be_of(examples[one], plain)] or alike
 
 
-def _may_be_of(result: Result, question: Question) -> bool:
-    """Whether a result of another application may have the configuration of the question."""
-    same = (result.series.metric, result.series.unit) == (question.metric, question.attributes["unit"])
-    nodes = (result.layout.nodes or 1) == (question.layout.nodes or 1)
-    return same and nodes and question.agrees(result.series.model_copy(update={"params": words_of(result.series.params)}), result.layout)
+def _may_be_of(cell: Cell, question: Question) -> bool:
+    """Whether results of another application may have the configuration of the question."""
+    same = (cell.series.metric, cell.series.unit) == (question.metric, question.attributes["unit"])
+    nodes = (cell.layout.nodes or 1) == (question.layout.nodes or 1)
+    return same and nodes and question.agrees(cell.series.model_copy(update={"params": words_of(cell.series.params)}), cell.layout)
 
 
 def _metric_in(row: Row) -> Metric:

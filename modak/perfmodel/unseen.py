@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from modak.facts import Result
 from modak.grouping import grouped
 from modak.perfmodel import parameters
 from modak.perfmodel.batches import Batches, Sizes, nearest
@@ -28,7 +27,6 @@ from modak.perfmodel.configurations import (
     MeasuredRuns,
     RunKind,
     Throughputs,
-    by_configuration,
     doublings,
 )
 from modak.perfmodel.forms import Array
@@ -66,13 +64,13 @@ class Guess:
     """Database numbers of the results behind it, here and elsewhere."""
 
 
-def told_elsewhere(results: Iterable[Result], params: Collection[str]) -> frozenset[str]:
+def told_elsewhere(known: MeasuredRuns, params: Collection[str]) -> frozenset[str]:
     """Metrics in which an application without results is told from such parameters (their names in the models), if for any configuration
     results of other systems tell more of it than those of the configuration alone."""
-    told = [runs for runs in by_configuration(results).runs.values() if _tell_apart(params, runs)]
-    if all(len({run.application for run in runs}) >= ENOUGH for runs in told):
+    told = {configuration: runs for configuration, runs in known.runs.items() if _tell_apart(params, runs)}
+    if all(len({run.application for run in runs}) >= ENOUGH for runs in told.values()):
         return frozenset()
-    return frozenset(some[0].series.metric for runs in told for some in runs.values())
+    return MeasuredRuns(told).metrics
 
 
 def guesses(asked: Sequence[RunKind], known: MeasuredRuns) -> tuple[Guess | None, ...]:

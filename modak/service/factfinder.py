@@ -11,8 +11,8 @@ from modak.cache import Cache
 from modak.choosing.measured import agreeing
 from modak.choosing.openswitch import left_open
 from modak.dsl import Request
-from modak.facts import Facts, Result, parameters, same_name
-from modak.perfmodel.configurations import numbers_of
+from modak.facts import Facts, parameters, same_name
+from modak.perfmodel.configurations import by_configuration, numbers_of
 from modak.perfmodel.unseen import told_elsewhere
 from modak.prepared import Prepared
 from modak.service.factcache import FactCache, Switches
@@ -87,15 +87,11 @@ def _with_parameters(store: Store, request: Request, facts: Prepared, places: Se
     numbers = numbers_of(work.params)
     curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
     own = frozenset(map(same_name, facts.systems))
-    here = {names: facts.with_own_names(store.having_parameters({"system": min(names & own or names)})) for names in places}
-    metrics = {names: _metrics(results) if facts.models else told_elsewhere(results, numbers) for names, results in here.items()}
+    here = {names: by_configuration(store.having_parameters({"system": min(names & own or names)})) for names in places}
+    metrics = {names: measured.metrics if facts.models else told_elsewhere(measured, numbers) for names, measured in here.items()}
     left = [names for names in places if metrics[names]]
-    estimated = [curves_from(names, results) for names, results in here.items() if names not in left]
+    estimated = [curves_from(names, measured) for names, measured in here.items() if names not in left]
     others = sorted(frozenset().union(*metrics.values()))
-    results = [result for metric in others for result in facts.with_own_names(store.having_parameters({"metric": metric}))]
-    found = (*chain.from_iterable(estimated), *curves_from(frozenset().union(*left), results))
+    everywhere = by_configuration(cell for metric in others for cell in store.having_parameters({"metric": metric}))
+    found = (*chain.from_iterable(estimated), *curves_from(frozenset().union(*left), everywhere))
     return facts.changed(models=(*facts.models, *found)) if found else facts
-
-
-def _metrics(results: Sequence[Result]) -> frozenset[str]:
-    return frozenset(result.series.metric for result in results)

@@ -18,7 +18,7 @@ from modak import admission
 from modak.choosing.decision import result_ids_behind
 from modak.dsl import Notice, Request, Texts
 from modak.errors import Fault, ModakError, RequestError, Unavailable
-from modak.facts import Added, Fact, Facts, Known, Result, Rule
+from modak.facts import Added, Fact, Facts, Known, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
 from modak.optimise import Settled, check, plan_of, recommend, settle
@@ -41,6 +41,7 @@ from modak.text.numbering import Selection, spelt_out
 
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
+    from modak.perfmodel.cells import Cell
     from modak.sizing.guide import Guide
 
 GUIDE: Final = "sizing/primeflex.toml"
@@ -162,7 +163,7 @@ class Service:
         warnings = _warnings(read, found.warnings, strict=strict)
         return found.model_copy(update={"warnings": warnings}).model_dump(mode="json", exclude_none=True)
 
-    def earlier(self, request: Request) -> list[Result]:
+    def earlier(self, request: Request) -> list[Cell]:
         """Results of the request's application that tell parameters, up to a bound."""
         return self.store.having_parameters({"application": request.workload_name}) if request.workload_name else []
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from modak.choosing.nodes import node_gpus, node_kinds, node_power
 from modak.choosing.wishes import graph_compilers
 from modak.errors import DataError
-from modak.facts import Result
 from modak.perfmodel import rownotes
 from modak.perfmodel.unseen import FEW
 from modak.prepared import Prepared
@@ -20,6 +19,7 @@ from modak.text.documents import Json
 
 if TYPE_CHECKING:
     from modak.ingest.table import Point
+    from modak.perfmodel.cells import Cell
     from modak.perfmodel.configurations import MeasuredRuns
     from modak.perfmodel.rows import Reader, Row
     from modak.perfmodel.unseen import CalibrationRuns
@@ -49,7 +49,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 
     reader = Reader(graph_compilers(), node_kinds(facts))
     answered = predict_rows(questions, curves, level, node_power(facts), reader, go_on)
-    known = by_configuration(facts.with_own_names(_with_parameters(store, questions, answered)))
+    known = by_configuration(_with_parameters(store, questions, answered))
     answered = improve_rows(questions, answered, known, level, reader)
 
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
@@ -77,7 +77,7 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 
     asked = points(from_bytes(content, name), most)
     rows = _rows(asked, facts)
-    known = by_configuration(facts.with_own_names(_having_parameters(store, {row["metric"] for row in rows})))
+    known = by_configuration(_having_parameters(store, {row["metric"] for row in rows}))
     found = calibrations_of(rows, known, number, Reader(graph_compilers(), node_kinds(facts)))
     places = [place for one in found for place in one.places]
     if not places:
@@ -105,7 +105,7 @@ def _rows(points: Sequence[Point], facts: Prepared) -> list[dict[str, Any]]:
     return [row(point) for point in points]
 
 
-def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Result]:
+def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Cell]:
     """Results of any application in the metrics of those rows that have parameters and weak answers, at most
     :data:`MOST_WITH_PARAMETERS`."""
     from modak.perfmodel.improving import WEAK
@@ -118,6 +118,12 @@ def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answe
     return _having_parameters(store, metrics)
 
 
-def _having_parameters(store: Store, metrics: AbstractSet[str]) -> list[Result]:
+def _having_parameters(store: Store, metrics: AbstractSet[str]) -> list[Cell]:
     """Results of any application with parameters, in these metrics, up to a bound."""
-    return [result for metric in sorted(metrics) for result in store.having_parameters({"metric": metric})][:MOST_WITH_PARAMETERS]
+    found: list[Cell] = []
+    left = MOST_WITH_PARAMETERS
+    for metric in sorted(metrics):
+        of_metric = store.having_parameters({"metric": metric}, left)
+        found += of_metric
+        left -= sum(len(cell.values) for cell in of_metric)
+    return found

@@ -13,11 +13,12 @@ from modak.facts import Failed, Result, SeriesKey
 from modak.ingest.columns import MARKS, header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
+from modak.perfmodel.cells import Cell
 from modak.perfmodel.precisions import PRECISIONS
 from modak.results.failures import METRICS as FAILURES
 from modak.store.engine import chunks
 from modak.store.schema import LEFT_OUT, ONCE, REPLACED, STANDING, instant, loads, results, series, texts
-from modak.store.series import NUMBERED, SERIES_AT_ONCE, by_number, carrying, from_row, has_params, matching
+from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, by_number, carrying, from_row, has_params, matching
 from modak.store.values import Export, Page, Place, Replaced, cursor_number, cursor_place, paged
 from modak.text.numbering import Numbers, spelt_out
 
@@ -48,10 +49,26 @@ def check_limit(limit: int) -> None:
         raise RequestError(f"allowed: 1 to {MOST}", field="limit")
 
 
-def having_parameters(connection: Connection, filters: Mapping[str, str], most: int) -> list[Result]:
-    """At most so many of the results that match the filters and tell parameters; the others are not read."""
-    found = walk(connection, filters, having=series.c.params != _NO_PARAMETERS)
-    return [_value(key, row) for key, row in islice(found, most)]
+def having_parameters(connection: Connection, filters: Mapping[str, str], most: int) -> list[Cell]:
+    """Of at most so many of the results that match the filters and tell parameters those that are not suspect, by series and layout, under
+    their systems' own names; the others are not read."""
+    own, found = OwnNames(connection), dict[tuple[int, Sequence[int]], Cell]()
+    columns = (results.c.series_id, results.c.id, results.c.value, results.c.suspect_id, results.c.doubt_id)
+    chosen = select(*columns, *(results.c[name] for name in LAYOUT)).where(results.c.replaced_by == 0).order_by(*columns[:2])
+    for keys in _in_turn(connection, filters, having=series.c.params != _NO_PARAMETERS):
+        rows = connection.execute(chosen.where(results.c.series_id.in_(keys)).limit(most)).all()
+        for number, identity, value, suspect, doubt, *place in rows:
+            if suspect or doubt:
+                continue
+            at = (number, tuple(place))
+            if at not in found:
+                found[at] = Cell(own.key(keys[number]), layout(place))
+            found[at].ids.append(identity)
+            found[at].values.append(value)
+        most -= len(rows)
+        if not most:
+            break
+    return [*found.values()]
 
 
 def walk(
@@ -65,13 +82,20 @@ def walk(
 ) -> Iterator[KeyedRow]:
     """Results (all, or which) with their series (those ``having`` something), in order, ``at_once`` a query: no step costs more for a
     larger table. ``by``: the columns that order the results of a series."""
+    for keys in _in_turn(connection, filters, after[0], having):
+        yield from of_series(connection, keys, after, at_once, which, by)
+
+
+def _in_turn(
+    connection: Connection, filters: Mapping[str, str], first: int = 0, having: ColumnElement[bool] | None = None
+) -> Iterator[Mapping[int, SeriesKey]]:
+    """The series that match the filters (those ``having`` something), from this number on, some at a time."""
     chosen = matching(connection, filters) if having is None else matching(connection, filters).where(having)
-    first = max(after[0], 1)
     while True:
         rows = connection.execute(chosen.where(series.c.id >= first).limit(SERIES_AT_ONCE)).all()
         keys = {row.id: key for row in rows if has_params(key := from_row(row), filters)}
         if keys:
-            yield from of_series(connection, keys, after, at_once, which, by)
+            yield keys
         if len(rows) < SERIES_AT_ONCE:
             return
         first = rows[-1].id + 1

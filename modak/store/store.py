@@ -19,6 +19,7 @@ from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Failed, Image,
 from modak.grouping import grouped
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, differences, only_named
+from modak.perfmodel.cells import Cell
 from modak.perfmodel.curves import Curve
 from modak.progress import Progress, silent
 from modak.store import audit, catalogue, curves, loading, migrate, results, staging, suspects, versions
@@ -342,8 +343,8 @@ class Store:
         with reading(self.engine) as connection:
             return results.replaced(connection, filters or {}, cursor, limit)
 
-    def having_parameters(self, filters: Mapping[str, str], most: int = MOST_WITH_PARAMETERS) -> list[Result]:
-        """At most so many of the results that match the filters and tell parameters."""
+    def having_parameters(self, filters: Mapping[str, str], most: int = MOST_WITH_PARAMETERS) -> list[Cell]:
+        """At most so many of the results that match the filters and tell parameters, by series and layout; suspect ones are left out."""
         with reading(self.engine) as connection:
             return results.having_parameters(connection, filters, most)
 

@@ -8,7 +8,8 @@ from typing import Final
 from modak.choosing.decision import choice_of, decide
 from modak.dsl import Request
 from modak.errors import ModakError
-from modak.facts import Facts, Result, same_name, same_parameter
+from modak.facts import Facts, same_name, same_parameter
+from modak.perfmodel.cells import Cell
 from modak.results.metrics import metric_of
 from modak.target import find_system
 from modak.text.amounts import counted, span
@@ -21,7 +22,7 @@ MOST_LAYOUTS: Final = 64
 """Layouts that are predicted at most."""
 
 
-def starts(base: Request, facts: Facts, space: Grid, results: Iterable[Result], aim: Aim) -> Mapping[Point, str]:
+def starts(base: Request, facts: Facts, space: Grid, results: Iterable[Cell], aim: Aim) -> Mapping[Point, str]:
     """The points to try first, in this order, each with the reason for it."""
     own = (space.default, "the job's own setting")
     first: dict[Point, str] = {}
@@ -58,12 +59,12 @@ def _layouts(space: Grid) -> list[Point]:
     return [tuple(indices.get(place, own) for place, own in enumerate(space.default)) for indices in changed]
 
 
-def _measured(base: Request, facts: Facts, space: Grid, results: Iterable[Result], aim: Aim) -> list[tuple[Point, str]]:
+def _measured(base: Request, facts: Facts, space: Grid, results: Iterable[Cell], aim: Aim) -> list[tuple[Point, str]]:
     """The best setting among results on the same system that have a value for every parameter."""
     names = _names(base, facts)
     here = (one for one in results if names is None or same_name(one.series.system) in names)
-    usable = (one for one in here if _comparable(one, aim) and one.suspect is None)
-    known = [(aim.cost(one.value), point) for one in usable if (point := _point(space, one))]
+    usable = (one for one in here if _comparable(one, aim))
+    known = [(aim.cost(value), point) for one in usable if (point := _point(space, one)) for value in one.values]
     if not known:
         return []
     cost, point = min(known)
@@ -71,9 +72,9 @@ def _measured(base: Request, facts: Facts, space: Grid, results: Iterable[Result
     return [(point, f"the best of {len(known)} earlier results: {aim.in_words(value)} (basis: measured)")]
 
 
-def _comparable(result: Result, aim: Aim) -> bool:
+def _comparable(cell: Cell, aim: Aim) -> bool:
     """Whether it is of the metric that trials are compared by: not tokens/s where these are in samples/s."""
-    return result.series.metric == aim.metric and metric_of(result.series).unit == aim.base
+    return cell.series.metric == aim.metric and metric_of(cell.series).unit == aim.base
 
 
 def _names(base: Request, facts: Facts) -> Collection[str] | None:
@@ -85,14 +86,12 @@ def _names(base: Request, facts: Facts) -> Collection[str] | None:
     return system.folded_names if system else (same_name(name),)
 
 
-def _point(space: Grid, result: Result) -> Point | None:
-    """The point at which a result was measured; ``None``: its values are not in the space."""
+def _point(space: Grid, cell: Cell) -> Point | None:
+    """The point at which results were measured; ``None``: its values are not in the space."""
     indices: list[int] = []
     for parameter in space.parameters:
         measured = (
-            getattr(result.layout, LAYOUT[parameter.name])
-            if parameter.kind == "layout"
-            else result.series.params.get(column(parameter.name))
+            getattr(cell.layout, LAYOUT[parameter.name]) if parameter.kind == "layout" else cell.series.params.get(column(parameter.name))
         )
         values = [same_parameter(as_text(value)) for value in parameter.values]
         if measured is None or same_parameter(str(measured)) not in values:

@@ -12,8 +12,10 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import unseen
+from modak.perfmodel.cells import of_results
 from modak.perfmodel.completion import predict_rows
-from modak.perfmodel.configurations import RunKind, by_configuration, run_of
+from modak.perfmodel.configurations import MeasuredRuns, RunKind, run_of
+from modak.perfmodel.configurations import by_configuration as of_cells
 from modak.perfmodel.improving import calibrations_of, improve_rows
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.unlikeness import BATCH_SPREAD
@@ -46,6 +48,11 @@ def throughput(network: int) -> float:
     """Samples a second: arithmetic and memory in turn."""
     told = {name: float(value) for name, value in params(network).items()}
     return 1 / (told["gmacs"] / 1000 + told["macts"] / 3000)
+
+
+def by_configuration(results: Iterable[Result]) -> MeasuredRuns:
+    """Results by their configuration and run."""
+    return of_cells(of_results(results))
 
 
 def guesses(asked: Iterable[RunKind], results: Iterable[Result]) -> tuple[Guess | None, ...]:
@@ -199,12 +206,12 @@ def test_a_system_with_very_many_networks_needs_no_other() -> None:
     (found,) = guesses([run_of(key("here", 900), Layout())], results)
     assert found is not None
     assert found.model == "4 parameters of 400 runs"
-    assert [sorted(told_elsewhere(some, {"operations"})) for some in (own, own[1:])] == [[], ["throughput"]]
+    assert [sorted(told_elsewhere(by_configuration(some), {"operations"})) for some in (own, own[1:])] == [[], ["throughput"]]
 
 
 def test_what_no_parameter_of_theirs_tells_is_not_asked_of_other_systems() -> None:
     """A parameter that nobody else has tells nothing, however much is known: all results of the metric were read for it."""
-    assert told_elsewhere(measured("here", range(10), 1.0), {"atoms", "image"}) == frozenset()
+    assert told_elsewhere(by_configuration(measured("here", range(10), 1.0)), {"atoms", "image"}) == frozenset()
 
 
 def test_an_interval_widens_with_the_distance_from_the_batch_sizes_measured_there() -> None:

@@ -150,7 +150,7 @@ def test_results_without_parameters_are_not_read_for_those_that_have_some(store:
     store.load([csv_table(f"application,params.n,nodes,metric,value\n{plain}b,1,1,epoch_time,9\n")], ME)
     asked = list[str]()
     event.listen(store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
-    assert [result.series.application for result in store.having_parameters({}, 50_000)] == ["b"]
+    assert [cell.series.application for cell in store.having_parameters({}, 50_000)] == ["b"]
     assert len([each for each in asked if "FROM results" in each]) == 1
 
 
