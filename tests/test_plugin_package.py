@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -263,3 +264,11 @@ for reference in ("docker://a/b:1", "b.sif"):
     print(obstacle(Image(reference=reference, labels=labels, source="a test"), Wanted("mpi", runtime="kameleon")))
 """
     assert python(installed, tmp_path, "-c", asked).stdout == "in a format that kameleon cannot read\nNone\n"
+
+
+def test_the_example_on_the_page_is_this_package() -> None:
+    """What a newcomer copies from there passes the checks."""
+    shown = re.findall(r"```(?:python|toml)\n(.*?)```", (ROOT / "docs/scripts.md").read_text().partition("of your own\n")[2], re.DOTALL)
+    assert len(shown) == 3
+    assert shown[0] in MODULE
+    assert shown[1] in PROJECT
