@@ -33,6 +33,11 @@ class OpenMpOptions(FrameworkOptions):
     affinity: Name | None = None
     """``block`` or ``compact`` (neighbouring cores), ``simple`` or ``scatter`` (spread out), or OpenMP's own words."""
 
+    def unused(self) -> Mapping[str, str]:
+        """An affinity in a word that is not known."""
+        why = f"has no effect: {self.affinity} is unknown; known: {', '.join(_BINDING)}"
+        return {"affinity": why} if self.affinity and self.affinity.lower() not in _BINDING else {}
+
 
 @dataclass(frozen=True)
 class OpenMp(Parallel):

@@ -29,8 +29,8 @@ _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def events(value: Any, path: str) -> Read:
-    """Events for notification: Torque's letters (``abe``, ``n``) or Slurm's words, as text or list."""
-    entries = items(value)
+    """Events for notification: Torque's letters (``abe``, ``n``) or Slurm's words, as text or list. Unknown words are left out."""
+    entries, known = items(value), f"Torque's letters a, b, e, n together, or words: {', '.join(name.upper() for name in _EVENTS)}"
     found: list[str] = []
     notes: tuple[Fault, ...] = ()
     for entry in [None] if entries is None else entries:
@@ -41,8 +41,10 @@ def events(value: Any, path: str) -> Read:
                 notes += (Fault(path, f"{shown(entry)} is read as 'time_limit': the mail comes at the limit"),)
         elif said and set(said) <= set(_LETTERS):
             found += [event for letter in said for event in _LETTERS[letter]]
+        elif isinstance(entry, str) and re.fullmatch(r"[A-Za-z_]+", entry):
+            notes += (Fault(path, f"{shown(entry)} is unknown and is ignored; known: {known}"),)
         else:
-            return wrong(path, f"Torque's letters a, b, e, n together, or words: {', '.join(name.upper() for name in _EVENTS)}")
+            return wrong(path, known)
     events_ = tuple(dict.fromkeys(found))
     if "none" in events_ and len(events_) > 1:
         events_ = tuple(event for event in events_ if event != "none")

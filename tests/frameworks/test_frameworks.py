@@ -138,6 +138,13 @@ def test_misspelt_mpi_libraries_are_understood(written: str, library: str) -> No
     assert options("mpi", {"library": written}).model_dump()["library"] == library
 
 
+def test_an_affinity_that_is_not_known_is_told_to_have_no_effect() -> None:
+    """It asks for no variable."""
+    told = options("openmp", {"affinity": "whatever"}).unused()
+    assert told["affinity"].startswith("has no effect: whatever is unknown; known: block, ")
+    assert not options("openmp", {"affinity": "Scatter"}).unused()
+
+
 @pytest.mark.parametrize("name", ["openacc", "opencl"])
 def test_a_compiler_of_accelerators_is_told_to_have_no_effect_where_it_is_given(name: str) -> None:
     """Nothing is said of one that the request does not name."""
