@@ -23,7 +23,18 @@ from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
-from modak.text.programs import ALONE, BINDERS, OPENERS, is_python, program_name, programs_of, split_env, started_by
+from modak.text.programs import (
+    ALONE,
+    BINDERS,
+    JOB_SCRIPTS,
+    OPENERS,
+    SCRIPTS,
+    is_python,
+    program_name,
+    programs_of,
+    split_env,
+    started_by,
+)
 from modak.text.words import Word, expandable, lead, line, literal
 from modak.tuning.setting import setting_of
 
@@ -282,14 +293,21 @@ def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
 
 
 def _whole_job(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if all that each of several ranks runs is a script of a shell: it may be one that was written to be submitted."""
+    """A warning if all that the job runs is a script of a shell that was written to be submitted: by its name, or, if each of several
+    ranks runs it, perhaps."""
     command, ranks = split_env(request.application.command)[1], spec.resources.ranks
     shell = bool(command) and program_name(command[0]) in ("sh", "bash")
-    if ranks == 1 or len(command) != (2 if shell else 1) or not (shell or lead(command[-1]).endswith(".sh")):
+    name = program_name(command[-1]) if command else ""
+    if len(command) != (2 if shell else 1) or not (shell or name.endswith(SCRIPTS)):
         return ()
-    why = f"each of the {ranks} ranks runs all of {program_name(command[-1])}"
-    how = "if it starts ranks itself (mpirun, srun), name the program that it starts, and what else it does in application.pre-execution"
-    return (Notice(field="application.executable", message=f"{why}: {how}"),)
+    how = "name the program that it starts, and what else it does in application.pre-execution"
+    if name.endswith(JOB_SCRIPTS):
+        why = f"{name} is a job script, as its name says, whose options (#SBATCH, #PBS, …) have no effect within a job"
+        return (Notice(field="application.executable", message=f"{why}: {how}"),)
+    if ranks == 1:
+        return ()
+    why = f"each of the {ranks} ranks runs all of {name}"
+    return (Notice(field="application.executable", message=f"{why}: if it starts ranks itself (mpirun, srun), {how}"),)
 
 
 def _unseen_status(request: Request) -> tuple[Notice, ...]:

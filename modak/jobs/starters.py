@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from modak.dsl import Notice, Request
@@ -22,8 +23,10 @@ from modak.text.programs import (
 from modak.text.words import Joined, Variable, Word, line, literal, variables
 from modak.tuning.setting import option_words
 
-OTHERS: Final = LAUNCHERS | {"jsrun", "likwid-mpirun", "charmrun"}
+OTHERS: Final = LAUNCHERS | {"jsrun", "charmrun"}
 """Launchers that are none of PyTorch's."""
+_LIKE_MPIRUN: Final = re.compile(r"(.*[-_.])?mpi(run|exec)([-_.].*)?")
+"""Names of launchers that are called after MPI's: ``likwid-mpirun``, ``mpirun_rsh``, ``ff-mpirun`` (FreeFEM)."""
 MXNET: Final = "launch.py"
 """MXNet's launcher, a script in its ``tools``, which starts servers and workers on hosts that it is given."""
 COMMAND: Final = "MODAK_COMMAND"
@@ -88,7 +91,7 @@ def _started_once(
 def _of_one_process(program: str, request: Request, scheduler: str) -> tuple[Notice, ...]:
     """A warning if a launcher in the command of a job of one process may not start as many ranks as it is to start."""
     framework = request.optimisation.framework
-    if program in OTHERS and scheduler != "shell":
+    if _is_of_mpi(program) and scheduler != "shell":
         text = f"the job has one rank, and {program} may find no room for more: give application.mpi_ranks, and the program without it"
     elif program in FLAGS and framework in (None, "pytorch"):
         how = "begin the command with it, and the script starts its ranks itself" if framework else _NAME_PYTORCH
@@ -112,9 +115,18 @@ def starter(command: tuple[Word, ...]) -> str | None:
     """
     for each in started_by(command):
         name = program_name(each[0])
-        if found := torch_starter(each) or (name if name in OTHERS else None) or _of_mxnet(each):
+        if found := torch_starter(each) or (name if _is_of_mpi(name) else None) or _of_mxnet(each):
             return found
     return None
+
+
+def _is_of_mpi(name: str) -> bool:
+    """Whether a program starts ranks, which MPI may connect, by its name.
+
+    >>> _is_of_mpi("srun"), _is_of_mpi("ff-mpirun"), _is_of_mpi("mpiexec_mpt"), _is_of_mpi("mpirunner"), _is_of_mpi("torchrun")
+    (True, True, True, False, False)
+    """
+    return name in OTHERS or _LIKE_MPIRUN.fullmatch(name) is not None
 
 
 def _of_mxnet(command: tuple[Word, ...]) -> str | None:

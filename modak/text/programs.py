@@ -49,6 +49,10 @@ _CONTAINERS: Final = frozenset({"apptainer", "singularity", "ch-run"})
 """Programs that run another one in an image, whose path comes before it."""
 _BEFORE_NAME: Final = frozenset({"-n", "--name", "-p", "--prefix", "-e", "--environment"})
 """Options with the name, or the place, of an environment: it may be called like a launcher."""
+JOB_SCRIPTS: Final = (".sbatch", ".slurm", ".pbs", ".lsf", ".bsub", ".sge", ".qsub", ".job")
+"""Endings of shells' scripts that were written to be submitted."""
+SCRIPTS: Final = (".sh", ".bash", *JOB_SCRIPTS)
+"""Endings of shells' scripts."""
 _BEGINNING: Final = 500
 """Characters of that text which are looked at."""
 _BETWEEN: Final = re.compile(r"[;&|(){}\n]+")
@@ -148,19 +152,21 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
 
 
 def script_of(command: tuple[Word, ...]) -> Word | None:
-    """The script of a shell that a command starts: one that ends in ``.sh``, or that a shell is given; ``None``: it starts none, or one
-    whose path starts in another directory.
+    """The script of a shell that a command starts: by its ending, or because a shell is given it; ``None``: it starts none, or one whose
+    path starts in another directory.
 
     >>> script_of(("time", "bash", "-o", "pipefail", "run")), script_of(("sh", "-c", "A=1 ./run.sh <in")), script_of(("./run", "in.sh"))
     ('run', './run.sh', None)
     >>> script_of(("sh", "-c", "cd case && ./run.sh"))
+    >>> script_of(("/data/run.slurm",))
+    '/data/run.slurm'
     """
     for each in started_by(split_env(command)[1]):
         if each[0] == "cd":
             return None
         if program_name(each[0]) in _SHELLS and not (given := _given_to_shell(each))[1]:
             return next(iter(each[given[0] :]), None)
-        if tail(each[0]).endswith(".sh"):
+        if tail(each[0]).endswith(SCRIPTS):
             return each[0]
     return None
 

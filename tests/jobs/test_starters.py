@@ -106,10 +106,19 @@ def test_a_launcher_of_pytorch_within_a_shell_stays_and_is_told(launcher: str, t
     assert (command, told in notice.message) == (work.application.command, True)
 
 
-def test_a_launcher_behind_variables_is_warned_of() -> None:
-    """It would be started by each rank."""
-    request = Request(application=Application(executable=words.parse("env A=1 mpirun --mca btl tcp -np 8 ./solver")))
-    assert any("each rank would run mpirun again" in notice.message for notice in command_of(request, "srun", "slurm")[1])
+@pytest.mark.parametrize(
+    ("command", "launcher"),
+    [
+        ("env A=1 mpirun --mca btl tcp -np 8 ./solver", "mpirun"),
+        ("ff-mpirun -np 4 lap.edp", "ff-mpirun"),
+        ("/opt/mpt/bin/mpiexec_mpt -np 8 ./solver", "mpiexec_mpt"),
+        ("time mpirun-openmpi-mp -np 8 ./solver", "mpirun-openmpi-mp"),
+    ],
+)
+def test_a_launcher_that_stays_in_the_command_is_warned_of(command: str, launcher: str) -> None:
+    """It would be started by each rank, and its own ranks may wait for each other for ever."""
+    request = Request(application=Application(executable=words.parse(command)))
+    assert any(f"each rank would run {launcher} again" in notice.message for notice in command_of(request, "srun", "slurm")[1])
 
 
 @pytest.mark.parametrize(("launcher", "told"), [("srun", 1), ("none", 0)])
