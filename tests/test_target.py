@@ -507,6 +507,8 @@ def test_a_job_has_the_limits_of_the_quality_of_service_that_it_names(
         ({"threads": 2}, {"process_count_per_node": 24, "partition": "one"}, "one-fat"),
         ({}, {"process_count_per_node": 24, "core_count_per_process": 2}, "one-fat"),
         ({}, {"process_count_per_node": 40}, "one"),
+        ({"threads": 2, "mpi_ranks": 48}, {"node_count": 2}, "one-fat"),
+        ({"threads": 2, "mpi_ranks": 4}, {"node_count": 2, "process_count_per_node": 24}, "one"),  # two on a node, as the choice has them
         ({"threads": 64}, {}, "one"),  # reduced to what the default's nodes have
     ],
 )

@@ -44,9 +44,9 @@ class Charliecloud(Builder):
             kind, ending = FURTHER_FORMS[form]
             yield Command(f"convert to {form}", (convert, "-i", "ch-image", "-o", kind, tag, str(image.with_suffix(ending))))
 
-    def tidy(self, work: Path) -> tuple[Command, ...]:
+    def tidy(self, work: Path) -> tuple[tuple[str, ...], ...]:
         """The image in ch-image's storage; base images stay."""
-        return (Command("tidy up", (find("ch-image"), "delete", _tag(work))),)
+        return ((find("ch-image"), "delete", _tag(work)),)
 
     def step(self, line: str) -> str | None:
         """ch-image numbers the instructions."""

@@ -57,8 +57,8 @@ class Builder(ABC):
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
         """The commands that make ``image``, and the order's further forms beside it, from the file ``recipe`` in ``work``."""
 
-    def tidy(self, work: Path) -> tuple[Command, ...]:
-        """Commands that remove what was left outside of ``work``; they may fail."""
+    def tidy(self, work: Path) -> tuple[tuple[str, ...], ...]:
+        """The words of commands that remove what was left outside of ``work``; they may fail."""
         return ()
 
     @abstractmethod

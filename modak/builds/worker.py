@@ -231,7 +231,7 @@ class BuildRun:
                 self._tool(command)
                 half = ()
         finally:
-            for words in ([half] if half else []) + [command.words for command in self.builder.tidy(self.place)]:
+            for words in (*filter(None, (half,)), *self.builder.tidy(self.place)):
                 with suppress(ModakError, OSError):  # nobody is told of it: one who is to stop does not wait for the database
                     processes.run_tool(words, environment=environment(words[0], self.place), folder=self.place, limit_s=60)
         return self._named(made)

@@ -102,9 +102,10 @@ def _in_definition(text: str) -> Iterator[tuple[int, str]]:
             header[key.strip().lower()] = value.strip()
         elif words and (why := _definition_fault(section, words)):
             yield number, why
-    if header.get("bootstrap", "").lower() != "docker" or not set(header) <= {"bootstrap", "from"}:
-        yield 1, "a header of anything but 'Bootstrap: docker' and 'From:'"
-    if header.get("from", "").lower() != header.get("from", ""):
+    image = header.get("from", "")
+    if header.get("bootstrap", "").lower() != "docker" or not image or len(header) > 2:
+        yield 1, "a header of anything but 'Bootstrap: docker' and 'From: IMAGE'"
+    if image.lower() != image:
         yield 1, "capitals in the base image's name, which are lost"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -426,9 +426,12 @@ class Store:
         """The curves with the numbers of their series. New ones are stored: in any case, or if that is possible at once."""
         found, fitted = curves.newest(read)
         if fitted:
-            engine = self.engine if stored else self.quick_engine
-            with suppress(*(() if stored else (Unavailable,))), writing(engine, wait=stored) as connection:
-                curves.keep(connection, fitted)
+            try:
+                with writing(self.engine if stored else self.quick_engine, wait=stored) as connection:
+                    curves.keep(connection, fitted)
+            except Unavailable:
+                if stored:
+                    raise
         return found
 
     # --- plans and builds

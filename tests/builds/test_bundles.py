@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from modak.builds.bundle import is_bundle, pack, unpack
+from modak.builds.bundle import MOST_TEXT, is_bundle, pack, unpack
 from modak.cli import main
 from modak.errors import Conflict, DataError, RequestError
 from modak.facts import Image
@@ -68,6 +68,12 @@ def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:2900])
 
 
+def altered(file: Path) -> None:
+    """A bundle of which somebody has changed the entry, but not its checksum."""
+    bundle(file)
+    file.write_bytes(file.read_bytes().replace(b"tensorflow", b"tensorfl0w"))
+
+
 SPARSE = b"1\n0\n1\n".ljust(512, b"\0") + b"y".ljust(512, b"\0")
 TURNED: dict[str, tuple[Callable[[Path], None], str]] = {
     "an entry of a hundred thousand levels": (lambda file: bundle(file, b"[" * 100_000), "entry.json is no JSON document"),
@@ -80,6 +86,8 @@ TURNED: dict[str, tuple[Callable[[Path], None], str]] = {
     "a device": (lambda file: bundle(file, content=b"", type=tarfile.CHRTYPE), "x.sif is missing"),
     "a path out of the folder": (lambda file: bundle(file, called=str(file.with_name("x.sif"))), "the reference is no file's name"),
     "another image than its digest says": (lambda file: bundle(file, content=b"y" * len(IMAGE)), "x.sif is damaged: sha256:"),
+    "another entry than its checksum says": (altered, "entry.json is missing or is not what SHA256SUMS says"),
+    "an entry that would fill the memory": (lambda file: bundle(file, b" " * (MOST_TEXT + 1)), "contains no entry.json"),
     "packed": (packed, "unpack a compressed one first"),
     "cut off": (cut, "is not a bundle"),
 }

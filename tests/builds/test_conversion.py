@@ -164,11 +164,19 @@ def test_a_dockerfile_without_labels_has_none_as_a_definition() -> None:
 
 
 @pytest.mark.parametrize(
-    "header", ["Bootstrap: localimage\nFrom: x.sif", "Bootstrap: docker\nFrom: a\nStage: b", "Bootstrap: docker\nFrom: Ubuntu"]
+    "header",
+    [
+        "Bootstrap: localimage\nFrom: x.sif",
+        "Bootstrap: docker\nFrom: a\nStage: b",
+        "Bootstrap: docker\nFrom: Ubuntu",
+        "Bootstrap: docker",
+        "Bootstrap: docker\nFrom:",
+    ],
 )
-def test_a_header_that_spython_loses_is_refused(header: str) -> None:
-    """Other sources of a base image, stages, capitals."""
-    assert refusals(f"{header}\n%post\n    true\n", "definition")
+def test_a_header_that_no_dockerfile_has_is_refused(header: str) -> None:
+    """Other sources of a base image, or none, stages, capitals."""
+    with pytest.raises(RequestError, match=r"x.def: line 1: .* cannot be translated into a Dockerfile"):
+        converted(f"{header}\n%post\n    true\n", "definition", "x.def")
 
 
 def test_the_kind_of_a_recipe_chooses_the_runtime(tmp_path: Path) -> None:
@@ -178,6 +186,13 @@ def test_the_kind_of_a_recipe_chooses_the_runtime(tmp_path: Path) -> None:
     assert recipe_text(file, None) == (DOCKERFILE, "charliecloud")
     text, runtime = recipe_text(file, "singularity")
     assert (runtime, bool(re.match("Bootstrap", text))) == ("apptainer", True)
+
+
+@pytest.mark.parametrize(("recipe", "runtime"), [(DOCKERFILE, "charliecloud"), (DEFINITION, "apptainer")])
+def test_a_recipe_may_begin_with_comments(tmp_path: Path, recipe: str, runtime: str) -> None:
+    """And with blank lines."""
+    (tmp_path / "x").write_text(f"# what it is for\n\n{recipe}")
+    assert recipe_text(tmp_path / "x", None)[1] == runtime
 
 
 def test_a_byte_order_mark_is_no_part_of_a_recipe(tmp_path: Path) -> None:
