@@ -282,8 +282,8 @@ def test_where_browsers_say_no_more_a_page_is_told_by_its_sites_name(
     opened: ExitStack, own_database: Path, origin: str | None, status: int
 ) -> None:
     """Without TLS they send no Sec-Fetch-Site. Programs name no site; a proxy may call the service by another name than its own."""
-    names = {"browser_origins": "https://ide.example.org", "public_url": "https://www.example.org/modak"}
-    site = opened.enter_context(Site(own_database, **names))
+    public = "https://www.example.org/modak"
+    site = opened.enter_context(Site(own_database, browser_origins="https://ide.example.org", public_url=public))
     form = {"Content-Type": "text/plain", **({"Origin": origin} if origin else {})}
     answer = site.call("POST", "/results", site.keys["load"], content="application,metric,value\na,wall_time,1\n", headers=form)
     assert answer.status_code == status
