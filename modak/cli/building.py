@@ -58,20 +58,14 @@ def build(
         raise typer.BadParameter("cannot be combined with --no-wait: the files are copied when the build has ended", param_hint="--output")
     also = [name for name, wanted in (("directory", directory), ("tar", tar)) if wanted]
     wish: dict[str, Any] = {"runtime": runtime, "offline": offline, "also": also}
-    path, own = Path(what), None
     of_framework = {"version": version, "variant": variant != "hub", "gpu": gpu, "rocm": rocm, "target": target, "mpi": mpi}
     said = [f"--{name}" for name, value in (of_framework | {"distribution": distribution}).items() if value]
-    if said and (path.suffix == ".json" or path.is_file()):
-        raise typer.BadParameter(f"only with the name of a framework; {path.name} says itself what is built", param_hint=" ".join(said))
-    if path.suffix == ".json":
-        wish["job"] = _request(common.document(what))
-    elif path.is_file():
-        own = path
-    elif len(path.parts) > 1:
-        raise RequestError("no such file; a framework is named without a folder", field=what)
-    else:
+    own = _file_of(what, said)
+    if own is None:
         made = planned(what, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
         wish["recipe"] = made.model_dump(mode="json", exclude_none=True)
+    elif own.suffix == ".json":
+        wish["job"], own = _request(common.document(what)), None
     building = _building()
     report = _asked(building, {name: value for name, value in wish.items() if value}, own, again=again)
     if wait:
@@ -85,6 +79,22 @@ def build(
         _show_report(report)
     else:
         typer.echo(report["id"])
+
+
+def _file_of(what: str, options: Sequence[str]) -> Path | None:
+    """The file of a request, or of the user's own recipe; ``None``: a framework is named.
+
+    Raises :class:`typer.BadParameter` for a file beside ``options`` of a framework, :class:`modak.errors.RequestError` for a missing one.
+    """
+    path = Path(what)
+    if path.suffix == ".json" or path.is_file():
+        if options:
+            why = f"only with the name of a framework; {path.name} says itself what is built"
+            raise typer.BadParameter(why, param_hint=" ".join(options))
+        return path
+    if len(path.parts) > 1:
+        raise RequestError("no such file; a framework is named without a folder", field=what)
+    return None
 
 
 def _request(document: Any) -> Mapping[str, Any]:

@@ -210,7 +210,7 @@ def _with_system_cuda(build: SourceBuild) -> tuple[str, ...]:
         answers |= {"GCC_HOST_COMPILER_PATH": "/usr/bin/gcc", "TF_CUDA_COMPUTE_CAPABILITIES": build.compute_capability or ",".join(_USUAL)}
     numpy = "numpy<1.19" if build.toolchain.python == "3.6" else "numpy<1.24"
     options = ["--config=opt", *(f"--copt={flag}" for flag in build.flags)]
-    options += ["--config=cuda"] if cuda else ["--config=mkl"] if build.architecture == "x86_64" else []
+    options += ["--config=cuda" if cuda else "--config=mkl"]  # Intel's library is of x86_64, as all of these versions are
     return (
         f'pip3 install --no-cache-dir "{numpy}" "protobuf<3.20" six mock packaging requests',
         "pip3 install --no-cache-dir --no-deps keras_applications==1.0.8 keras_preprocessing==1.1.2",

@@ -15,8 +15,8 @@ import pytest
 
 from modak.builds import worker
 from modak.builds.charliecloud import Charliecloud
-from modak.builds.verify import standing, verified
-from modak.errors import DataError, Unavailable
+from modak.builds.verify import file_of, standing, verified
+from modak.errors import Conflict, DataError, Unavailable
 from modak.facts import Image, ImageLabels
 from modak.images.fit import Wanted
 from modak.images.probe import MARK, Claims, probe
@@ -478,3 +478,20 @@ def test_a_refuted_image_serves_nobody() -> None:
     left = choose(catalogue([image.model_copy(update={"refuted": ("2026-11-21 on n1: version",)})]), wanted)
     assert left.image is None
     assert "did not match the labels" in " ".join(left.decisions)
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        ("docker://a/b:1", "docker://a/b:1 is in a registry"),
+        ("x.sif", "/x.sif is not there"),
+        ("/nowhere/x.sif", "image: /nowhere/x.sif is not there"),
+    ],
+)
+def test_what_is_no_file_here_is_not_run(tmp_path: Path, reference: str, why: str) -> None:
+    """A relative name is looked for in the folder of images, where others are found."""
+    labels = ImageLabels(framework="pytorch", version="2.13.0", source="pip")
+    (tmp_path / "y.sif").touch()
+    assert file_of(Image(reference="y.sif", labels=labels, source="a test"), tmp_path) == tmp_path / "y.sif"
+    with pytest.raises(Conflict, match=why):
+        file_of(Image(reference=reference, labels=labels, source="a test"), tmp_path)
