@@ -302,8 +302,11 @@ def _completed(search: CandidateSearch, shape: Shape) -> Iterable[Shape]:
 
 
 def _possible(search: CandidateSearch, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
-    """The shapes, with the requested ranks spread evenly, that have the given counts and fit a node."""
-    spread = (_spread(shape, search.counts) for shape in shapes)
+    """The shapes with no more cores of a node than given, the requested ranks spread evenly, if they have the other counts and fit a
+    node."""
+    most, per_core = search.counts.cores or math.inf, search.target.node.threads_per_core if search.target.node else 1
+    within = (shape for shape in shapes if shape.ranks_per_node * shape.cores_per_rank(per_core) <= most)
+    spread = (_spread(shape, search.counts) for shape in within)
     node, parts = search.target.node, search.target.gives_parts
     shapes = [shape for shape in spread if _agrees(search, shape) and _fits(shape, node) and not (parts and _is_larger(shape, node))]
     return _once(each for shape in shapes for each in _as_others_ran(shape, shapes))

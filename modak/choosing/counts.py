@@ -25,6 +25,8 @@ class StatedCounts:
     ranks_per_node: int | None = None
     threads_per_rank: int | None = None
     gpus_per_node: int | None = None
+    cores: int | None = None
+    """Cores of a node for ranks whose number is left open, and at least one of them."""
     warnings: tuple[Notice, ...] = ()
 
     def even_ranks(self, most: int) -> int:
@@ -46,6 +48,7 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         per_node = max(1, cores // (threads or 1))
     elif cores and threads is None and (per_node or not is_distributed(request)):
         threads = max(1, cores // (per_node or 1))
+    shared = max(cores, threads or 1) if cores and not per_node else None
     gpus, other_gpus = _gpus(request, target)
     threads, fewer_threads = _threads_that_fit(per_node, threads, target.node)
     warnings = (
@@ -58,7 +61,7 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         *other_gpus,
         *fewer_threads,
     )
-    return StatedCounts(nodes, ranks, per_node, threads, gpus, warnings)
+    return StatedCounts(nodes, ranks, per_node, threads, gpus, shared, warnings)
 
 
 def _nodes_of_ranks(request: Request) -> tuple[int | None, int | None, tuple[Notice, ...]]:

@@ -25,6 +25,7 @@ from modak.dsl import LEARNING, Notice, Request
 from modak.facts import VENDORS, HostMpi, Node
 from modak.perfmodel import Curve
 from modak.target import Target
+from modak.text.amounts import counted
 
 _FREE: Final = 0.1
 """Part of a NUMA domain's cores that a layout with few threads may leave free."""
@@ -62,12 +63,13 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
     shapes: list[Shape] = []
     gpus = _topology_gpus(search)
     with_memory = memory.cores_with_memory(search.request, search.target)
-    share = min(cores_with(search.request, node, gpus) if node else 1, sys.maxsize if with_memory is None else with_memory)
+    cores = cores_with(search.request, node, gpus) if node else counts.cores or 1
+    share = min(cores, sys.maxsize if with_memory is None else with_memory, counts.cores or sys.maxsize)
     base = replace(
         _software(search), gpus_per_node=gpus, origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
     )
     for most, numa in _rank_counts(search, gpus):
-        ranks = counts.even_ranks(min(most, _on_enough_nodes(search), fitting := _with_memory(search, gpus)))
+        ranks = counts.even_ranks(min(most, _on_enough_nodes(search), _with_cores(search, gpus), fitting := _with_memory(search, gpus)))
         if fitting < most:
             why.append(f"ranks per node: at most {fitting}, because {memory.demand(search.request)}")
         threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, share // ranks))
@@ -75,6 +77,9 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
         if node and ranks * threads > node.hardware_threads:
             text = f"{ranks} ranks x {threads} threads oversubscribe a node with {node.usable_cores} cores"
             warnings.append(Notice(field="application.mpi_ranks", message=text))
+        if counts.cores and ranks > counts.cores:
+            text = f"{counted(counts.cores, 'core')} per node requested, but the {ranks} ranks of a node take one each"
+            warnings.append(Notice(field="job_options.core_count", message=text))
         shapes.append(replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt, numa_mode=numa))
     return Shapes(tuple(dict.fromkeys(shapes)), tuple(why), tuple(warnings))
 
@@ -154,6 +159,12 @@ def _with_memory(search: CandidateSearch, gpus: int) -> int:
     """The most ranks of a node that fit its memory, if the request leaves their number open."""
     fitting = memory.most_ranks(search.request, search.target)
     return sys.maxsize if fitting is None or gpus or search.counts.ranks_per_node else max(1, fitting)
+
+
+def _with_cores(search: CandidateSearch, gpus: int) -> int:
+    """The most ranks of a node that have cores among those that the request gives for ranks whose number is open."""
+    counts = search.counts
+    return sys.maxsize if counts.cores is None or gpus else counts.cores // (counts.threads_per_rank or 1)
 
 
 def _most(search: CandidateSearch) -> int:

@@ -85,7 +85,7 @@ def _layouts(request: Request, target: Target, found: Candidates, chosen: Shape 
     like = next(shape for shape in sorted(found.shapes, key=lambda one: one != chosen) if not shape.inferred)
     node, given = target.node, found.given
     total = given.ranks or request.application.allowed_ranks
-    fixed = given.ranks_per_node or given.threads_per_rank or total
+    fixed = given.ranks_per_node or given.threads_per_rank or given.cores or total
     if node is None or fixed or like.gpus_per_node or not (found.distributed or (names_openmp(request) and not found.single_threaded)):
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}

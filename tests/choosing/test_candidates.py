@@ -868,6 +868,51 @@ def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}
 
 
+HYBRID = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        ({}, {(2, 12, 0)}),
+        ({"threads": 6}, {(4, 6, 0)}),
+        ({"threads": 30}, {(1, 30, 0)}),
+        ({"mpi_ranks": 8}, {(2, 12, 0)}),
+        ({"mpi_ranks": 1}, {(1, 24, 0)}),
+    ],
+)
+def test_cores_of_a_hybrid_job_are_shared_by_what_is_left_open(
+    known: Known, counts: dict[str, int], found: set[tuple[int, int, int]]
+) -> None:
+    """A rank for each NUMA domain, unless the request gives counts; one of more threads than these cores is kept."""
+    given: dict[str, Any] = {f"application__{name}": value for name, value in counts.items()}
+    assert layouts(candidates(known, optimisation=HYBRID, application__app_type="hpc", job_options__core_count=24, **given)) == found
+
+
+def test_measured_layouts_have_no_more_cores_than_the_request_gives(known: Known) -> None:
+    """All of 3DGAN's fill the node: for 24 cores none is left, and a rank for each NUMA domain shares these."""
+    distributed: dict[str, Any] = {"application": "3dgan", "application__mpi_ranks": 8}
+    assert {(4, 12, 0)} < layouts(candidates(known, job_options__core_count=48, **distributed))
+    assert layouts(candidates(known, job_options__core_count=24, **distributed)) == {(2, 12, 0)}
+
+
+def test_cores_on_nodes_of_which_nothing_is_known_are_threads(known: Known) -> None:
+    """Of the ranks that the request gives, or of one."""
+    asked: dict[str, Any] = {"optimisation": HYBRID, "application__app_type": "hpc", "job_options__core_count": 24}
+    assert layouts(candidates(known, None, **asked)) == {(1, 24, 0)}
+    assert layouts(candidates(known, None, application__mpi_ranks=4, **asked)) == {(4, 6, 0)}
+
+
+def test_fewer_cores_than_ranks_for_all_gpus_are_warned_of(known: Known) -> None:
+    """Each rank has a core."""
+    training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}
+    found = candidates(known, "skylake-bronze-1080ti", optimisation=training, job_options__core_count=2)
+    assert layouts(found) == {(4, 1, 4)}
+    assert [one.message for one in found.warnings if one.field == "job_options.core_count"] == [
+        "2 cores per node requested, but the 4 ranks of a node take one each"
+    ]
+
+
 def test_a_partition_that_is_not_recorded_limits_nothing(known: Known) -> None:
     """What a job can have there is not known; the default partition says nothing of it."""
     assert candidates(known, "hlrs-testbed", job_options={"partition": "other", "node_count": 100}).nodes[0].tolist() == [100]
