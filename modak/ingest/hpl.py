@@ -14,9 +14,9 @@ from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 from modak.text.amounts import listed
 
-_HPL: Final = re.compile(rb"^HPLinpack [0-9.]+ +--|^\s*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\)\s*)?$", re.MULTILINE)
-_HEADING: Final = re.compile(r"\s*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\))?\s*")
-_RUN: Final = re.compile(r"\s*(W[RC]\S+) +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+) +(\S+) +([^\s(]+)\s*(\([^)]*\))?\s*")
+_HPL: Final = re.compile(rb"^HPLinpack [0-9.]+ +--|^[ \t]*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\)\s*)?$", re.MULTILINE)
+_HEADING: Final = re.compile(r"\s*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\)\s*)?")
+_RUN: Final = re.compile(r"\s*(W[RC]\S+) +([0-9]+) +([0-9]+) +([0-9]+) +([0-9]+) +(\S+) +([^\s(]+)\s*(\([^)]*\)\s*)?")
 """A line of the table. The first word encodes how processes are mapped (R, C) and which algorithms solve the system."""
 _ABOVE_ZERO: Final = re.compile(r"(?=[0.]*[1-9])[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?")
 """A time or a rate. Runs as small as those of HPL's own ``HPL.dat`` take ``0.00`` seconds."""

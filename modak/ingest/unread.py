@@ -40,7 +40,7 @@ PROGRAMS: Final = (
     _program("HPCG", rb"^HPCG-Benchmark\s*$", "application,nodes,total_ranks", "hpcg,2,96,performance,43.2,GFLOP/s"),
     _program(
         "IOR",
-        rb'^IOR-[0-9].*: MPI Coordinated|\A\s*\{\s*"Version".*\s*"Began"',
+        rb'^IOR-[0-9].*: MPI Coordinated|\A\s*\{\s*"Version".*(?:\n\s*)?"Began"',
         "application,nodes,total_ranks,params.access,params.transfer",
         "ior,2,32,write,1 MiB,bandwidth,1520.7,MiB/s",
     ),

@@ -119,12 +119,15 @@ def parse_unit(text: str) -> Unit:
     """
     found = known_unit(text)
     if found is None:
-        raise DataError(f"unknown unit {text!r}{_meant(_PER.sub('/', text))} known: {KNOWN_UNITS}", field="unit")
+        shown = text[:_LONGEST]
+        raise DataError(f"unknown unit {shown!r}{_meant(_PER.sub('/', shown))} known: {KNOWN_UNITS}", field="unit")
     return found
 
 
 def known_unit(text: str) -> Unit | None:
     """The unit that ``text`` names; ``None``: it is not known. Looks for no similar one, which takes milliseconds."""
+    if len(text) > _LONGEST:  # a file may have a megabyte there
+        return None
     plain = _SECOND.sub("/s", _PER.sub("/", text))
     return _UNITS.get(plain) or _UNITS.get("/".join(map(_small, plain.split("/")))) or _rate(plain) or _time_for(plain)
 
@@ -143,6 +146,8 @@ def _meant(text: str) -> str:
     return did_you_mean(text, (*_UNITS, *(f"{word}s/s" for word in _COUNTS)))
 
 
+_LONGEST: Final = 100
+"""Characters of a unit; none is nearly as long."""
 _PER: Final = re.compile(r"\s*/\s*|\s+per\s+")
 _SECOND: Final = re.compile(r"/(secs?|seconds?)$", re.IGNORECASE)
 _BITS: Final = re.compile(r"([kKmMgGtT])b(ps|/s|/sec)")

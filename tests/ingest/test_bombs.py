@@ -10,6 +10,7 @@ import json
 
 import pytest
 
+from modak import plugins
 from modak.errors import DataError
 from modak.ingest.documents import MOST_NOTES
 from modak.ingest.reading import points, table
@@ -20,9 +21,12 @@ LONG = 900_000
 ROWS = "[" + ",".join(['{"application":"a","metric":"wall_time"}'] * 20) + "]"
 
 
-def ramble(value: str) -> str:
+HPL = "T/V                N    NB     P     Q               Time                 Gflops\n"
+
+
+def ramble(value: str, unit: str = "s") -> str:
     """A figure of merit."""
-    merit = {"name": "time", "value": value, "units": "s"}
+    merit = {"name": "time", "value": value, "units": unit}
     experiment = {"name": "a", "RAMBLE_STATUS": "SUCCESS", "CONTEXTS": [{"name": "null", "foms": [merit]}]}
     return json.dumps({"experiments": [experiment]})
 
@@ -46,6 +50,9 @@ def extrap(region: str, names: int, measured: list[dict[str, object]]) -> str:
 
 FILES = {
     "a number that is none": (ramble("1" * LONG + "x"), ""),
+    "a unit of a megabyte": (ramble("1", "/a" * (LONG // 2) + "!"), ""),
+    "a unit of blanks": (ramble("1", "a" + " " * LONG + "b"), ""),
+    "blanks behind a run of HPL": (f"{HPL}WR00L2L4 4 4 2 2 0.01 7.0e-1{' ' * LONG}x\n", ""),
     "parameters before a line break": (reframe("%a=" * (LONG // 3) + "\n\nx", 1), ""),
     "a heading that is almost a number": ("application,metric,value," + "1" * 99_000 + "x\n1,2,3,4\n", "unknown column '1111"),
     "a long title of many figures": (reframe("T" * (LONG // 2), 5000), ""),
@@ -80,6 +87,14 @@ def test_a_small_file_costs_little(what: str) -> None:
     found = said(content)
     assert why in found
     assert found.startswith("f:") == bool(found)
+
+
+@pytest.mark.timeout(100)
+@pytest.mark.parametrize("text", ["\n", " ", " \n", "0", "#", "{", "[", "|a", "a:", "name,", '{"a"', "# ", "-"])
+def test_no_format_looks_long_at_what_it_does_not_know(text: str) -> None:
+    """Each format is asked about each file."""
+    for each in plugins.all_of("ingest"):
+        each.recognises(text.encode() * (LONG // len(text)), "f")
 
 
 def test_a_packed_table_of_ordinary_runs_is_no_bomb() -> None:
