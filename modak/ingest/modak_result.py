@@ -66,7 +66,8 @@ def _failed_run(document: Mapping[str, Any]) -> dict[str, Any] | None:
     run, status = within(document, "unfinished"), text(document.get("exit_status")) or ""
     if not run or not status.isdecimal() or document.get("seconds") is None or "earlier" in document or _ended_well(document):
         return None
-    metric = metric_of_status(int(status), may_lack_memory=document.get("out_of_memory") is not False)
+    lacked = document.get("out_of_memory")
+    metric = metric_of_status(int(status), lacked if isinstance(lacked, bool) else None)
     return {**run, "measured_at": document.get("ended"), "metric": metric, "value": "1"} if metric else None
 
 

@@ -20,18 +20,22 @@ _KILLED: Final = (128 + 9, 253)
 """The status of what is ended by the signal KILL: the kernel sends it where memory runs out, and MPICH's ``MPI_Abort`` under ``srun``. That
 has one of its own where Slurm saw the former (``SIG_OOM`` in Slurm's source): others are those of the ranks that it ends then."""
 _STOPPED: Final = tuple(128 + signal for signal in (1, 2, 10, 12, 15, 24))
-"""HUP, INT, USR1, USR2, TERM or XCPU ended it: somebody sent that, or the scheduler at a limit or before it."""
+"""HUP, INT, USR1, USR2, TERM or XCPU ended it: somebody sent that, or the scheduler at a limit or before it; or ``srun``, because one rank
+failed."""
 _CHECKS: Final = range(70, 83)
 """A check of the node ended the job before its run: see ``docs/scripts.md``."""
 
 
-def metric_of_status(status: int, *, may_lack_memory: bool = True) -> str | None:
-    """What counts a run that ended with this status; ``None``: it did not fail, or not because of what ran. ``may_lack_memory``: it is not
-    known that its memory sufficed.
+def metric_of_status(status: int, lacked_memory: bool | None = None) -> str | None:
+    """What counts a run that ended with this status; ``None``: it did not fail, or not because of what ran. ``lacked_memory``: whether it
+    did, if that is known; then nobody stopped it.
 
     >>> [metric_of_status(status) for status in (137, 253, 1, 0, 143, 74)]
     ['out_of_memory', 'out_of_memory', 'failed_runs', None, None, None]
+    >>> metric_of_status(137, lacked_memory=False), metric_of_status(143, lacked_memory=False), metric_of_status(143, lacked_memory=True)
+    ('failed_runs', 'failed_runs', 'out_of_memory')
     """
-    if status == 0 or status in _STOPPED or status in _CHECKS:
+    if status == 0 or status in _CHECKS or (status in _STOPPED and lacked_memory is None):
         return None
-    return OUT_OF_MEMORY if may_lack_memory and status in _KILLED else FAILED
+    lacked = status in _KILLED if lacked_memory is None else lacked_memory
+    return OUT_OF_MEMORY if lacked else FAILED

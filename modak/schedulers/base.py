@@ -45,6 +45,9 @@ class Scheduler(ABC):
     """The variable that holds what the job waited for, which the command line may have said; ``None``: there is none."""
     preempted: str = ""
     """Shell text that sets ``MODAK_STOPPED`` if the job was preempted or suspended; empty: the script takes ``CONT`` for a sign of that."""
+    undisturbed: str = ""
+    """A shell's command that succeeds if the scheduler has not ended, preempted or suspended the job; of Slurm alone: what ``srun`` ends
+    with does not tell."""
     host_file: str | None = None
     """The variable that holds the path of a file with the job's hosts; ``None``: there is none."""
     is_slurm: bool = False

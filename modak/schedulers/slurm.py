@@ -64,14 +64,18 @@ COMMANDS: Final = Commands(
     away="unable to contact slurm controller|connection refused|temporarily una(?:ble|vailable)",
     lost="timed out|zero bytes",
 )
-PREEMPTED: Final = """    # preempted or suspended (this job, not another of its array): Slurm may have told the ranks alone to stop early
-    if test "${MODAK_STATUS}" -eq 0 &&
-        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
-        grep -E "^JobId=${SLURM_JOB_ID} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then
+_SHOWN: Final = """env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null"""
+PREEMPTED: Final = f"""    # preempted or suspended (this job, not another of its array): Slurm may have told the ranks alone to stop early
+    if test "${{MODAK_STATUS}}" -eq 0 &&
+        {_SHOWN} |
+        grep -E "^JobId=${{SLURM_JOB_ID}} .* (Preempt|Suspend)Time=[0-9]" >/dev/null; then
         MODAK_STOPPED=perhaps
     fi
 """
 """The ranks have the partition's GraceTime. ``CONT`` would be no sign: Slurm sends it also to jobs that it has not suspended."""
+UNDISTURBED: Final = f"""{_SHOWN} |
+                grep "^JobId=${{SLURM_JOB_ID}} .* JobState=RUNNING " | grep -v -E " (Preempt|Suspend)Time=[0-9]" >/dev/null"""
+"""At the time limit, and after ``scancel``, the job's state is another one before any of its processes gets a signal."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,7 @@ class Slurm(Scheduler):
     restarts: str | None = "SLURM_RESTART_COUNT"
     dependency: str | None = "SLURM_JOB_DEPENDENCY"
     preempted: str = PREEMPTED
+    undisturbed: str = UNDISTURBED
     is_slurm: bool = True
     own_cores: bool = True
     launcher: str | None = "srun"

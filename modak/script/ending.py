@@ -33,6 +33,7 @@ modak_end() {
     if test "${MODAK_STATUS}" -eq 0 && test -z "${MODAK_DONE:-}"; then # a signal leaves the status of the command before
         printf 'modak: a signal ended the script before its last command\n' >&2
         MODAK_STATUS=143
+        MODAK_STOPPED=perhaps @killed@
     fi
     @STEPS@
     exit "${MODAK_STATUS}"
@@ -57,7 +58,7 @@ modak_report() {
         unfinished=", \"unfinished\": {${MODAK_RECORD}}" @named@
         test -z "${lost}" || unfinished=', "unfinished": null' @lost@
         test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run @after@
-        test "${MODAK_STATUS}" -ne 137 || test "$(modak_killed)" != "${MODAK_KILLED:-none}" || also+=', "out_of_memory": false' @killed@
+        also+="$(modak_lacked)" @killed@
     elif test "${took}" -gt 0@KNOWN@; then @named@
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${@TIME@}}" @named@
         results+="$(modak_metric)" || also=', "metric_read": false' @metric@
@@ -68,11 +69,25 @@ modak_report() {
         "${ended}" "${MODAK_STATUS}"@VALUE@ "${seconds}@EARLIER@" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
 modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how many processes this node had no memory for @killed@
+modak_lacked() { # if srun ended all ranks, and not because somebody stopped them: whether this node lacked memory @killed@
+    local lacked=true @killed@
+    case "${MODAK_KILLED:+${MODAK_STATUS}}" in @killed@
+        137) ;; @killed@
+        143) @killed@
+            test -z "${MODAK_STOPPED:-}" || return 0 @killed@
+            @UNDISTURBED@ || return 0 @killed@
+            ;; @killed@
+        *) return 0 ;; @killed@
+    esac @killed@
+    test "$(modak_killed)" != "${MODAK_KILLED}" || lacked=false @killed@
+    printf ', "out_of_memory": %s' "${lacked}" @killed@
+} @killed@
 MODAK_KILLED="$(modak_killed)" @killed@
 """
 """The node's name is not ``HOSTNAME``, which may be that of the submit host. ``unfinished`` is the run that a later job may continue.
-``out_of_memory`` is false where status 137 is no want of memory: ``srun`` also gives it for a rank of MPICH's that calls ``MPI_Abort``.
-That is known of a job on one node: the script does not see what other nodes count."""
+Of ranks that ``srun`` ends because one of them failed it gives the status 143, whatever that one's was; and 137, that of a rank that the
+kernel kills, for all ranks of MPICH's if one calls ``MPI_Abort``. What tells is whether the kernel has ended a process for want of memory:
+``out_of_memory``. That of another node is not seen, and counts as a run that failed for another reason."""
 _EARLIER: Final = r"""
 modak_part() { # milliseconds that a result counts of this run, with those of the jobs before it; 0: none
     local text="$1" own=0 before=0 times='"seconds": (null|([0-9]+)[.]([0-9]{3}))(, "earlier": ([0-9]+)[.]([0-9]{3}))?, "results"'
@@ -166,7 +181,8 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     if report:
         title += f": {report.file or 'modak-result-JOB'}.json records the outcome (the job itself is below)"
     start = section(title, (_HERE, _job_number(job, scheduler), _CLOCK) if report or job.staging else ())
-    end = [ours(with_parts(_END, STEPS="\n    ".join(steps))), run("trap", "modak_end", "EXIT")]
+    text = with_lines(_END, ["killed"] if _ranks_are_killed(job, scheduler) else [])
+    end = [ours(with_parts(text, STEPS="\n    ".join(steps))), run("trap", "modak_end", "EXIT")]
     signalled = bool(job.attributes.signal) and (timed or scheduler.signals(job))
     if report and not signalled and not scheduler.preempted:
         end.append(ours(_SUSPENDED))
@@ -246,6 +262,11 @@ def is_array(job: JobSpec, scheduler: Scheduler) -> bool:
     return bool(job.attributes.array and scheduler.array_index and scheduler.array(job.attributes.array))
 
 
+def _ranks_are_killed(job: JobSpec, scheduler: Scheduler) -> bool:
+    """Whether the status of the run may be that of ranks which the launcher has ended, so that the script looks for the reason."""
+    return names_run(job) and job.slurm_step and bool(scheduler.undisturbed)
+
+
 def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
     """What the job waits for, if it may continue the run of earlier jobs. The command line may say more than the request."""
     asked = job.attributes.dependency or ""
@@ -278,13 +299,13 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Lin
         "metric": bool(pattern),
         "folder": bool(report.file and "/" in report.file),
         "after": named and bool(job.post or any(rule.stage == "after" for rule in job.rules)),
-        "killed": named and job.slurm_step and job.resources.nodes == 1,
+        "killed": _ranks_are_killed(job, scheduler),
     }
-    yield _functions(frozenset(kind for kind, of_it in kinds.items() if of_it), scheduler.restarts or "", scheduler.preempted)
+    yield _functions(frozenset(kind for kind, of_it in kinds.items() if of_it), scheduler)
 
 
 @cached
-def _functions(kinds: Collection[str], restarts: str, preempted: str) -> Line:
+def _functions(kinds: Collection[str], scheduler: Scheduler) -> Line:
     """The functions that write the report and send it, for each of the few kinds of report."""
     may_lose, more = not {"restarts", "chained"}.isdisjoint(kinds), not {"after", "killed", "metric"}.isdisjoint(kinds)
     report = with_parts(
@@ -296,8 +317,9 @@ def _functions(kinds: Collection[str], restarts: str, preempted: str) -> Line:
         KNOWN=' && test -z "${lost}"' if may_lose else "",
         TIME="whole" if "chained" in kinds else "seconds",
         EARLIER=r", \"earlier\": ${earlier}" if "chained" in kinds else "",
-        RESTARTS=restarts,
-        PREEMPTED=preempted.rstrip("\n"),
+        RESTARTS=scheduler.restarts or "",
+        PREEMPTED=scheduler.preempted.rstrip("\n"),
+        UNDISTURBED=scheduler.undisturbed,
     )
     return gate.sound((ours(report), ours(_SEND)))
 

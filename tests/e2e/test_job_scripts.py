@@ -12,7 +12,7 @@ import pytest
 from modak.facts import HostMpi, Node, Partition, Source, System
 from modak.jobs.spec import Attributes, Container, JobSpec, Report, Resources
 from modak.script.job import render
-from tests.conftest import tool
+from tests.conftest import tool, until
 from tests.e2e.images import LIBRARIES, everyone
 from tests.e2e.slurm import Slurm
 
@@ -175,14 +175,28 @@ def test_a_failing_program_fails_the_job(slurm: Slurm, image_folder: Path, tmp_p
     assert (job.state, job.exit_code) == ("FAILED", 7), job
 
 
-def test_ranks_that_slurm_kills_while_there_is_memory_do_not_lack_it(slurm: Slurm, tmp_path: Path) -> None:
-    """``srun`` tells of them what it tells of those that the kernel kills: as where one of MPICH's calls MPI_Abort."""
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize(("dies", "status"), [("kill -KILL $$", 137), ("test $SLURM_PROCID = 0 || sleep 60; exit 3", 143)])
+def test_ranks_that_slurm_ends_while_there_is_memory_do_not_lack_it(slurm: Slurm, tmp_path: Path, dies: str, status: int, nodes: int) -> None:
+    """``srun`` tells of them what it tells of those that the kernel kills, as where one of MPICH's calls MPI_Abort, or that are cancelled."""
     report = Report({"application": "app"})
-    one_node = replace(FOUR_RANKS, resources=Resources(ranks_per_node=2), plan_id="killed", report=report)
-    killed = replace(one_node, command=("bash", "-c", "kill -KILL $$"))
-    job = slurm.submit(written(killed, tmp_path), tmp_path)
+    spec = replace(FOUR_RANKS, resources=Resources(nodes=nodes, ranks_per_node=2), plan_id="killed", report=report)
+    job = slurm.submit(written(replace(spec, command=("bash", "-c", dies)), tmp_path), tmp_path)
     result = json.loads((tmp_path / f"modak-result-{job.id}.json").read_text())
-    assert (result["exit_status"], result["out_of_memory"]) == (137, False), job
+    assert (result["exit_status"], result["out_of_memory"]) == (status, False), job
+
+
+def test_a_cancelled_run_lacked_nothing(slurm: Slurm, tmp_path: Path) -> None:
+    """Its ranks end with the status of those that end because another one failed."""
+    report = Report({"application": "app"})
+    spec = replace(FOUR_RANKS, resources=Resources(ranks_per_node=2), plan_id="killed", report=report)
+    number = slurm.begin(written(replace(spec, command=("bash", "-c", "touch up; sleep 600")), tmp_path), tmp_path)
+    until((tmp_path / "up").exists)
+    slurm.run("scancel", number)
+    job, file = slurm.wait(number), tmp_path / f"modak-result-{number}.json"
+    until(lambda: file.exists() and file.read_text().endswith("}\n"))  # a cancelled job may still write it
+    result = json.loads(file.read_text())
+    assert (result["exit_status"], result.get("out_of_memory")) == (143, None), job
 
 
 def test_a_missing_image_stops_the_job_before_the_run(slurm: Slurm, apptainer: Path, tmp_path: Path) -> None:

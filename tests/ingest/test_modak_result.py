@@ -50,12 +50,16 @@ def test_a_failed_run_counts_as_one(tmp_path: Path, status: int, metric: str | N
     assert found == ([(metric, 2, 1)] if metric else [])
 
 
-def test_a_rank_that_was_killed_while_there_was_memory_did_not_lack_it(tmp_path: Path) -> None:
-    """As by MPI_Abort."""
-    (tmp_path / "modak-result.json").write_text(json.dumps({**FAILED, "exit_status": 137, "out_of_memory": False}))
+@pytest.mark.parametrize(
+    ("status", "lacked", "metric"),
+    [(137, False, "failed_runs"), (137, True, "out_of_memory"), (143, False, "failed_runs"), (143, True, "out_of_memory")],
+)
+def test_ranks_that_were_ended_lacked_memory_if_the_job_says_so(tmp_path: Path, status: int, lacked: bool, metric: str) -> None:
+    """``srun`` gives these statuses whatever ended the first one."""
+    (tmp_path / "modak-result.json").write_text(json.dumps({**FAILED, "exit_status": status, "out_of_memory": lacked}))
     with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
         store.load(tables([tmp_path / "modak-result.json"]).tables, ME)
-        assert [one.series.metric for one in store.failed("app")] == ["failed_runs"]
+        assert [one.series.metric for one in store.failed("app")] == [metric]
 
 
 def test_a_failed_run_is_noted(tmp_path: Path) -> None:

@@ -126,13 +126,49 @@ def test_the_status_of_a_run_that_fails_before_other_steps_is_its_own(tmp_path: 
     assert "run_status" not in result(tmp_path)
 
 
-def test_ranks_that_were_killed_while_there_was_memory_are_told(tmp_path: Path) -> None:
-    """Slurm kills those of MPICH if one calls MPI_Abort. On several nodes another one may have lacked memory."""
-    stub(tmp_path, "srun", "exit 137")
-    for nodes, told in ((1, False), (2, None)):
-        job = replace(JOB, launcher="srun", resources=Resources(nodes=nodes, ranks_per_node=2), preflight=False)
-        assert ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path)).returncode == 137
-        assert result(tmp_path).get("out_of_memory") is told
+@pytest.mark.parametrize(
+    ("status", "state", "told"),
+    [
+        (137, "RUNNING", False),
+        (137, "CANCELLED", False),
+        (143, "RUNNING", False),
+        (143, "CANCELLED", None),
+        (143, "TIMEOUT", None),
+        (143, "RUNNING PreemptTime=2026-01-31T14:00:00", None),
+        (143, "", None),
+        (1, "RUNNING", None),
+    ],
+)
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_ranks_that_ended_while_there_was_memory_are_told(tmp_path: Path, nodes: int, status: int, state: str, told: bool | None) -> None:
+    """Slurm kills those of MPICH if one calls MPI_Abort, and ends all others if one fails, but also those of a job that is stopped."""
+    stub(tmp_path, "srun", f"exit {status}")
+    stub(tmp_path, "scontrol", f"echo JobId=7 JobName=app JobState={state} Reason=None" if state else "exit 1")
+    job = replace(JOB, launcher="srun", resources=Resources(nodes=nodes, ranks_per_node=2), preflight=False)
+    done = ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="7")
+    assert (done.returncode, result(tmp_path).get("out_of_memory")) == (status, told)
+
+
+@pytest.mark.parametrize("status", [137, 143])
+def test_ranks_that_ended_for_want_of_memory_are_told(tmp_path: Path, status: int) -> None:
+    """The kernel ends one of them, and counts that; ``srun`` ends the others."""
+    stub(tmp_path, "srun", f"touch {tmp_path}/lacked; exit {status}")
+    counts = f"case $* in *oom_kill*) test -e {tmp_path}/lacked && echo 8 || echo 7 ;; *) exec /usr/bin/sed"
+    stub(tmp_path, "sed", f'{counts} "$@" ;; esac')
+    stub(tmp_path, "scontrol", "echo JobId=7 JobName=app JobState=RUNNING Reason=None")
+    job = replace(JOB, launcher="srun", resources=Resources(ranks_per_node=2), preflight=False)
+    ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="7")
+    assert result(tmp_path)["out_of_memory"] is True
+
+
+def test_what_a_signal_to_the_script_ends_did_not_fail(tmp_path: Path) -> None:
+    """The job itself goes on, for Slurm, if somebody sent it."""
+    stub(tmp_path, "scontrol", "echo JobId=7 JobName=app JobState=RUNNING Reason=None")
+    stub(tmp_path, "srun", UP)
+    once_up(tmp_path, "sender", 'kill -TERM "$pid"')
+    job = replace(JOB, launcher="srun", resources=Resources(ranks_per_node=2), preflight=False, pre=("sender",))
+    ran(render(job, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), SLURM_JOB_ID="7")
+    assert (result(tmp_path)["exit_status"], result(tmp_path).get("out_of_memory")) == (143, None)
 
 
 def test_what_is_killed_after_the_run_is_told_from_it(tmp_path: Path) -> None:

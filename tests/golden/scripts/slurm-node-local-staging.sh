@@ -59,6 +59,7 @@ modak_report() {
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
         test -z "${lost}" || unfinished=', "unfinished": null'
         test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run
+        also+="$(modak_lacked)"
     elif test "${took}" -gt 0 && test -z "${lost}"; then
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
         results+="$(modak_metric)" || also=', "metric_read": false'
@@ -67,6 +68,22 @@ modak_report() {
  "exit_status": %d%s, "seconds": %s, "results": [%s]%s}\n' "${MODAK_PLAN}" "${MODAK_JOB}" "$(uname -n | tr -cd 'A-Za-z0-9._-')" \
         "${ended}" "${MODAK_STATUS}" "${also}" "${seconds}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
+modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how many processes this node had no memory for
+modak_lacked() { # if srun ended all ranks, and not because somebody stopped them: whether this node lacked memory
+    local lacked=true
+    case "${MODAK_KILLED:+${MODAK_STATUS}}" in
+        137) ;;
+        143)
+            test -z "${MODAK_STOPPED:-}" || return 0
+            env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
+                grep "^JobId=${SLURM_JOB_ID} .* JobState=RUNNING " | grep -v -E " (Preempt|Suspend)Time=[0-9]" >/dev/null || return 0
+            ;;
+        *) return 0 ;;
+    esac
+    test "$(modak_killed)" != "${MODAK_KILLED}" || lacked=false
+    printf ', "out_of_memory": %s' "${lacked}"
+}
+MODAK_KILLED="$(modak_killed)"
 modak_send() { # the result file, and nothing else, to the service that MODAK_SERVER of the job's environment names
     local token="${MODAK_TOKEN:-}"
     test -n "${token}" || read -r token <"${MODAK_HERE}/modak-${MODAK_PLAN}.token"
@@ -83,6 +100,7 @@ modak_end() {
     if test "${MODAK_STATUS}" -eq 0 && test -z "${MODAK_DONE:-}"; then # a signal leaves the status of the command before
         printf 'modak: a signal ended the script before its last command\n' >&2
         MODAK_STATUS=143
+        MODAK_STOPPED=perhaps
     fi
     if ! modak_report; then
         printf 'modak: the result could not be written to %s\n' "${MODAK_RESULT}" >&2
