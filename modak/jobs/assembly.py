@@ -222,8 +222,8 @@ def _loose(request: Request, command: tuple[Word, ...], ranks: int) -> str:
     """Why OpenMP is not to bind threads: those of the program may not be its own. Wherever it is loaded, with any library, it binds the
     process itself to one core, and all other threads and processes that this starts inherit that. Empty: they are OpenMP's, as those of
     programs with several ranks are taken to be, or the request says how to bind them."""
-    python = is_interpreted(command) or request.application.app_type == "python" or request.optimisation.app_type in _IN_PYTHON
-    if python:
+    said = request.application.app_type == "python" or request.optimisation.app_type in _IN_PYTHON
+    if said or is_interpreted(command):
         return "OpenMP would bind a process of Python, R or the like that loads it, and its workers, to one core"
     if ranks > 1 or is_said_distributed(request) or "OMP_PROC_BIND" in _framework_environment(request):
         return ""

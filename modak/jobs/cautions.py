@@ -323,9 +323,11 @@ def _unseen_status(request: Request) -> tuple[Notice, ...]:
 def _copies(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     """A warning if nothing but a number of nodes, or of ranks on each, says that a program of Julia, R, … is several processes."""
     application, options = request.application, request.job_options
-    name = next((one for one in programs_of(application.command) if one in ALONE), "")
     said = application.mpi_ranks or application.app_type not in (None, "other") or is_said_distributed(request)
-    if not name or said or spec.resources.ranks == 1:
+    if said or spec.resources.ranks == 1:
+        return ()
+    name = next((one for one in programs_of(application.command) if one in ALONE), "")
+    if not name:
         return ()
     field = "process_count_per_node" if options.process_count_per_node else "node_count"
     text = f"{spec.resources.ranks} copies of the program start, and {name} does not connect them: application.mpi_ranks 1 starts it once"

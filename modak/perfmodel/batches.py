@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from modak.perfmodel.forms import Array
+
+MOST_KEPT: Final = 256
+"""Pairs of batch sizes whose effects are kept."""
 
 Sizes = Mapping[float, float]
 """Throughputs of one application by batch size, ascending."""
@@ -33,7 +36,7 @@ class Batches:
         for application, known in chain.from_iterable(one.items() for one in systems):
             if len(known) > 1:
                 self._several[application].append(known)
-        self._of_all = cache(lambda start, end: _effects(chain.from_iterable(self._several.values()), start, end))
+        self._of_all = lru_cache(MOST_KEPT)(lambda start, end: _effects(chain.from_iterable(self._several.values()), start, end))
 
     def at(self, application: Hashable, size: float) -> list[float]:
         """Throughputs at a batch size, one for each system; NaN where the application was not measured.

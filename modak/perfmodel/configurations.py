@@ -7,10 +7,10 @@ and so on.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from operator import itemgetter
 from statistics import median
@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from modak.cache import Cache
 from modak.facts import Layout, SeriesKey
 from modak.perfmodel.batches import Sizes, nearest
 from modak.perfmodel.cells import Cell
@@ -37,6 +38,9 @@ FEATURES: Final[Mapping[str, tuple[str, ...]]] = {
 _FEATURE: Final = {spelling: name for name, spellings in FEATURES.items() for spelling in spellings}
 NO_IDENTITY: Final = frozenset({"batch", "operations", "activations", "parameters", *LENGTHS})
 """Parameters that do not tell which application it is: tables round counts differently, and batch sizes differ from device to device."""
+
+MOST_LEARNED: Final = 512
+"""Transfers and models of parameters that are kept: of each configuration two for each set of parameters, and for each batch size."""
 
 Configuration = tuple[tuple[str, str], ...]
 Identity = tuple[str, tuple[tuple[str, float], ...]]
@@ -72,7 +76,7 @@ class Throughputs:
     logs: Mapping[RunKind, float]
     result_ids: Numbers
     on_gpus: bool
-    _kept: dict[tuple[float | None, bool], dict[Identity, Sizes]] = field(default_factory=dict, repr=False, compare=False)
+    _kept: Cache = field(default_factory=partial(Cache, 16), repr=False, compare=False)
     """What :meth:`throughputs` has answered: each configuration is compared with all others."""
 
     @cached_property
@@ -82,12 +86,11 @@ class Throughputs:
 
     def throughputs(self, batch: float | None, *, all_sizes: bool) -> dict[Identity, Sizes]:
         """Log throughputs by application and log2 of the batch size: at all sizes, or at the one nearest to ``batch``."""
-        if (batch, all_sizes) not in self._kept:
-            known = _by_batch(self, batch)
-            if not all_sizes:
-                known = {identity: dict((nearest(sizes, doublings(batch)),)) for identity, sizes in known.items()}
-            self._kept[batch, all_sizes] = known
-        return self._kept[batch, all_sizes]
+        return self._kept.get((batch, all_sizes), lambda: self._throughputs(batch, all_sizes=all_sizes))
+
+    def _throughputs(self, batch: float | None, *, all_sizes: bool) -> dict[Identity, Sizes]:
+        known = _by_batch(self, batch)
+        return known if all_sizes else {identity: dict((nearest(sizes, doublings(batch)),)) for identity, sizes in known.items()}
 
 
 @dataclass(frozen=True)
@@ -95,11 +98,18 @@ class MeasuredRuns:
     """Results by their configuration and run. What was measured is worked out once, for all that is asked about."""
 
     runs: Mapping[Configuration, Mapping[RunKind, Sequence[Cell]]]
+    learned: Cache = field(default_factory=partial(Cache, MOST_LEARNED), repr=False, compare=False)
+    """What :mod:`modak.perfmodel.unseen` learns from them: transfers and models of parameters, which tell of any application."""
 
     @cached_property
     def measured(self) -> Mapping[Configuration, Throughputs]:
         """What was measured in each configuration."""
         return {name: _measured(runs) for name, runs in self.runs.items()}
+
+    @cached_property
+    def columns(self) -> Mapping[Configuration, Sequence[str]]:
+        """The parameters that most of the runs of each configuration have."""
+        return {configuration: common_columns(runs) for configuration, runs in self.runs.items()}
 
     @property
     def metrics(self) -> frozenset[str]:
@@ -159,6 +169,13 @@ def by_configuration(cells: Iterable[Cell]) -> MeasuredRuns:
         run = run_of(cell.series, cell.layout)
         found[run.configuration][run].append(cell)
     return MeasuredRuns(found)
+
+
+def common_columns(runs: Iterable[RunKind]) -> list[str]:
+    """Names of the parameters that most of the runs have."""
+    listed = list(runs)
+    counts = Counter(name for run in listed for name in run.features)
+    return sorted(name for name, count in counts.items() if 2 * count > len(listed))
 
 
 def costs(cells: Iterable[Cell]) -> Iterator[float]:

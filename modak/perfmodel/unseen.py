@@ -27,6 +27,7 @@ from modak.perfmodel.configurations import (
     MeasuredRuns,
     RunKind,
     Throughputs,
+    common_columns,
     doublings,
 )
 from modak.perfmodel.forms import Array
@@ -67,7 +68,7 @@ class Guess:
 def told_elsewhere(known: MeasuredRuns, params: Collection[str]) -> frozenset[str]:
     """Metrics in which an application without results is told from such parameters (their names in the models), if for any configuration
     results of other systems tell more of it than those of the configuration alone."""
-    told = {configuration: runs for configuration, runs in known.runs.items() if _tell_apart(params, runs)}
+    told = {configuration: runs for configuration, runs in known.runs.items() if _tell_apart(params, known.columns[configuration])}
     if all(len({run.application for run in runs}) >= ENOUGH for runs in told.values()):
         return frozenset()
     return MeasuredRuns(told).metrics
@@ -143,15 +144,15 @@ def _of_configuration(asked: Sequence[RunKind], known: MeasuredRuns) -> Sequence
         return [None] * len(asked)
     answers: dict[RunKind, Guess] = {}
     enough = len({run.application for run in here.logs}) >= ENOUGH
-    from_others = not enough and _tell_apart(asked[0].features, here.logs)
+    from_others = not enough and _tell_apart(asked[0].features, known.columns[configuration])
     comparable = [run for run in asked if from_others or run.identity in known.described]
     by_batch = grouped(comparable, lambda run: run.features.get("batch") if known.sizes_vary else None)
     for batch, of_batch in by_batch.items():
         if (transfer := _transfer(configuration, batch, known)) is not None:
             answers.update(_transferred(of_batch, here, transfer))
             if not enough:
-                answers.update(_from_parameters([run for run in of_batch if run not in answers], here, transfer))
-    answers.update(_from_parameters([run for run in asked if run not in answers], here))
+                answers.update(_from_parameters([run for run in of_batch if run not in answers], known, transfer))
+    answers.update(_from_parameters([run for run in asked if run not in answers], known))
     return [answers.get(run) for run in asked]
 
 
@@ -166,12 +167,21 @@ class Transfer(NamedTuple):
     """Of the 90 % interval of each."""
     calibration_runs: int
     elsewhere: Batches
-    compared: Sequence[Throughputs]
-    """The other configurations."""
+    batch: float | None
+    others: str
+    """The other configurations, in words."""
+    result_ids: Numbers
+    """The results behind it, here and there."""
 
 
 def _transfer(configuration: Configuration, batch: float | None, known: MeasuredRuns) -> Transfer | None:
-    """From results of the same applications in other configurations, for runs with this batch size; ``None`` if nothing is comparable.
+    """From results of the same applications in other configurations, for runs with this batch size; ``None`` if nothing is comparable."""
+    (found,) = known.learned.get((configuration, batch), lambda: (_new_transfer(configuration, batch, known),))
+    return found
+
+
+def _new_transfer(configuration: Configuration, batch: float | None, known: MeasuredRuns) -> Transfer | None:
+    """The same.
 
     Calibration runs are held against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
@@ -192,7 +202,9 @@ def _transfer(configuration: Configuration, batch: float | None, known: Measured
     )
     logs = {one: float(log) for (one, of_size), log in zip(rows, estimate.log_throughput, strict=True) if of_size == size}
     runs = {one: replace(described[one], numbers=_with_batch(described[one], batch), configuration=configuration) for one in logs}
-    return Transfer(logs, runs, float(estimate.half_width[0]), len(calibration), elsewhere, compared.configurations)
+    others = counted(len(compared.configurations), "other configuration")
+    result_ids = merged(one.result_ids for one in (here, *compared.configurations))
+    return Transfer(logs, runs, float(estimate.half_width[0]), len(calibration), elsewhere, batch, others, result_ids)
 
 
 def _with_batch(run: RunKind, batch: float | None) -> tuple[tuple[str, float], ...]:
@@ -205,32 +217,52 @@ def _transferred(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer
     """Estimates of the applications that other configurations know."""
     known = [run for run in asked if run.identity in transfer.logs]
     answer = Estimate(np.array([transfer.logs[run.identity] for run in known]), _half_widths(known, here, transfer))
-    model = f"{transfer.calibration_runs} calibration runs and {counted(len(transfer.compared), 'other configuration')}"
-    return dict(zip(known, _as_guesses(answer, model, transfer.calibration_runs, [here, *transfer.compared]), strict=True))
+    model = f"{transfer.calibration_runs} calibration runs and {transfer.others}"
+    return dict(zip(known, _as_guesses(answer, model, transfer.calibration_runs, transfer.result_ids), strict=True))
 
 
-def _from_parameters(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer | None = None) -> Mapping[RunKind, Guess]:
-    """Estimates from the parameters of applications that were measured in the configuration, and of those that a transfer tells there.
-
-    With a transfer that tells of none, there are no estimates: measured applications alone need no transfer.
-    """
+def _from_parameters(asked: Sequence[RunKind], known: MeasuredRuns, transfer: Transfer | None = None) -> Mapping[RunKind, Guess]:
+    """Estimates from the parameters of applications that were measured in the configuration, and of those that a transfer tells there."""
     if not asked:
         return {}
+    configuration, names = asked[0].configuration, frozenset(asked[0].features)
+    key = (configuration, names, *([transfer.batch] if transfer else []))
+    (fitted,) = known.learned.get(key, lambda: (_fitted(configuration, names, known, transfer),))
+    if fitted is None:
+        return {}
+    answer = parameters.predict(fitted.model, _table(asked, fitted.model.columns))
+    if transfer:
+        answer = Estimate(answer.log_throughput, np.hypot(answer.half_width, _half_widths(asked, known.measured[configuration], transfer)))
+    return dict(zip(asked, _as_guesses(answer, fitted.in_words, fitted.measured, fitted.result_ids), strict=True))
+
+
+class Fitted(NamedTuple):
+    """A model of parameters, the number of runs in the configuration behind it, and the numbers of all results behind it."""
+
+    model: parameters.ParameterModel
+    in_words: str
+    measured: int
+    result_ids: Numbers
+
+
+def _fitted(configuration: Configuration, names: Collection[str], known: MeasuredRuns, transfer: Transfer | None) -> Fitted | None:
+    """Of runs in a configuration that give the parameters of these names.
+
+    With a transfer that tells of none, there is no model: measured applications alone need no transfer.
+    """
+    here = known.measured[configuration]
     told = {transfer.runs[one]: log for one, log in transfer.logs.items() if one not in here.identities} if transfer else {}
     sized = not told or any("batch" in run.features for run in told)
-    columns = [name for name in _common_columns(here.logs) if name in asked[0].features and (sized or name != "batch")]
+    columns = [name for name in known.columns[configuration] if name in names and (sized or name != "batch")]
     fitted = {run: log for run, log in {**here.logs, **told}.items() if run.features.keys() >= set(columns)}
     measured = sum(run in here.logs for run in fitted)
     if not _distinguish(columns) or len({run.application for run in fitted}) < MANY or (transfer and measured == len(fitted)):
-        return {}
+        return None
     model = parameters.fit(_table(list(fitted), columns), np.array(list(fitted.values())))
-    answer = parameters.predict(model, _table(asked, columns))
-    text, behind = f"{len(columns)} parameters of {measured} runs", [here]
-    if transfer:
-        answer = Estimate(answer.log_throughput, np.hypot(answer.half_width, _half_widths(asked, here, transfer)))
-        text += f" and of {len(fitted) - measured} predicted by {counted(len(transfer.compared), 'other configuration')}"
-        behind += transfer.compared
-    return dict(zip(asked, _as_guesses(answer, text, measured, behind), strict=True))
+    in_words = f"{len(columns)} parameters of {measured} runs"
+    if transfer is None:
+        return Fitted(model, in_words, measured, here.result_ids)
+    return Fitted(model, f"{in_words} and of {len(fitted) - measured} predicted by {transfer.others}", measured, transfer.result_ids)
 
 
 def _half_widths(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer) -> Array:
@@ -274,7 +306,7 @@ def _compared(configuration: Configuration | None, known: MeasuredRuns, here: Ab
     names = sorted(name for name, count in shared.items() if count >= SHARED and name != configuration)
     sharing = [known.measured[name] for name in names]
     applications = dict.fromkeys(run.identity for other in sharing for run in other.logs)
-    columns = [name for name in _common_columns(described[identity] for identity in applications) if name != "batch"]
+    columns = [name for name in common_columns(described[identity] for identity in applications) if name != "batch"]
     comparable = {identity for identity in applications if described[identity].features.keys() >= set(columns)}
     return Compared([other for other in sharing if len(other.identities & here & comparable) >= SHARED], columns, comparable)
 
@@ -299,17 +331,9 @@ def _batch_doubt(run: RunKind, here: Throughputs, elsewhere: Batches) -> float:
     return math.sqrt(usual**2 / len(effects) + float(effects.var())) if len(effects) else usual
 
 
-def _as_guesses(estimate: Estimate, model: str, results_used: int, behind: Iterable[Throughputs]) -> tuple[Guess, ...]:
-    numbers = merged(one.result_ids for one in behind) if len(estimate.log_throughput) else ()
+def _as_guesses(estimate: Estimate, model: str, results_used: int, numbers: Numbers) -> tuple[Guess, ...]:
     pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
     return tuple(Guess(-float(log), max(float(width), RERUN_SPREAD), model, results_used, numbers) for log, width in pairs)
-
-
-def _common_columns(runs: Iterable[RunKind]) -> list[str]:
-    """Names of the parameters that most of the runs have."""
-    listed = list(runs)
-    counts = Counter(name for run in listed for name in run.features)
-    return sorted(name for name, count in counts.items() if 2 * count > len(listed))
 
 
 def _distinguish(columns: Iterable[str]) -> bool:
@@ -317,9 +341,9 @@ def _distinguish(columns: Iterable[str]) -> bool:
     return not {"batch", "image"}.issuperset(columns)
 
 
-def _tell_apart(params: Collection[str], runs: Iterable[RunKind]) -> bool:
-    """Whether those of the parameters that most of the runs have distinguish applications."""
-    return _distinguish(name for name in _common_columns(runs) if name in params)
+def _tell_apart(params: Collection[str], columns: Iterable[str]) -> bool:
+    """Whether those of the parameters that are among the columns distinguish applications."""
+    return _distinguish(name for name in columns if name in params)
 
 
 def _table(runs: Sequence[RunKind], columns: Sequence[str]) -> dict[str, Array]:

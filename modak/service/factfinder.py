@@ -12,13 +12,15 @@ from modak.choosing.measured import agreeing
 from modak.choosing.openswitch import left_open
 from modak.dsl import Request
 from modak.facts import Facts, parameters, same_name
-from modak.perfmodel.configurations import by_configuration, numbers_of
+from modak.perfmodel.configurations import MeasuredRuns, by_configuration, numbers_of
 from modak.perfmodel.unseen import told_elsewhere
 from modak.prepared import Prepared
 from modak.service.factcache import FactCache, Switches
 from modak.store import Store
 from modak.target import Target, find_system
 
+MOST_MEASURED: Final = 4
+"""Groups of results from which parameters are told that are kept: those of a system, and those of its metrics everywhere."""
 MOST_ESTIMATED: Final = 32
 """Questions about applications that never ran on their target, whose answers from parameters are kept."""
 SWITCHES: Final = ("compiler", "precision", "params.build")
@@ -30,7 +32,7 @@ class FactFinder:
 
     def __init__(self, store: Store) -> None:
         self._store, self._cache = store, FactCache(store)
-        self._estimated = Cache(MOST_ESTIMATED)
+        self._estimated, self._measured = Cache(MOST_ESTIMATED), Cache(MOST_MEASURED)
 
     def facts(self, application: str | None) -> Prepared:
         """The newest facts, with the models of one application."""
@@ -52,7 +54,35 @@ class FactFinder:
             return facts
         params = tuple(sorted(parameters(request.optimisation.workload.params).items()))
         key = (facts.version, request.workload_name, places, left, params, request.optimisation.workload.batch_size)
-        return self._estimated.get(key, lambda: _with_parameters(self._store, request, facts, places))
+        return self._estimated.get(key, lambda: self._with_parameters(request, facts, places))
+
+    def _with_parameters(self, request: Request, facts: Prepared, places: Sequence[frozenset[str]]) -> Prepared:
+        """The facts with curves from parameters, for an application that never ran in these places (each given by its names).
+
+        They are fitted to the results of each place; if these are too few for some configuration whose applications have such parameters,
+        or if the application ran elsewhere, to all results of these metrics.
+        """
+        from modak.perfmodel.estimated import estimated_curves
+
+        work = request.optimisation.workload
+        numbers = numbers_of(work.params)
+        curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
+        own = frozenset(map(same_name, facts.systems))
+        here = {names: self._runs(facts, "system", min(names & own or names)) for names in places}
+        metrics = {names: measured.metrics if facts.models else told_elsewhere(measured, numbers) for names, measured in here.items()}
+        left = [names for names in places if metrics[names]]
+        estimated = [curves_from(names, measured) for names, measured in here.items() if names not in left]
+        everywhere = self._runs(facts, "metric", *sorted(frozenset().union(*metrics.values())))
+        found = (*chain.from_iterable(estimated), *curves_from(frozenset().union(*left), everywhere))
+        return facts.changed(models=(*facts.models, *found)) if found else facts
+
+    def _runs(self, facts: Prepared, column: str, *texts: str) -> MeasuredRuns:
+        """What was measured with one of these texts in a column; once for each version of the data."""
+
+        def read() -> MeasuredRuns:
+            return by_configuration(cell for text in texts for cell in self._store.having_parameters({column: text}))
+
+        return self._measured.get((facts.version, column, texts), read)
 
 
 def _left(request: Request) -> Switches:
@@ -73,25 +103,3 @@ def _untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tup
     places = (Target(name=one, system=find_system(one, facts)).names for one in asked)
     run = {same_name(curve.series.system) for curve in agreeing(facts.models, request)}
     return tuple(names for names in places if names.isdisjoint(run))
-
-
-def _with_parameters(store: Store, request: Request, facts: Prepared, places: Sequence[frozenset[str]]) -> Prepared:
-    """The facts with curves from parameters, for an application that never ran in these places (each given by its names).
-
-    They are fitted to the results of each place; if these are too few for some configuration whose applications have such parameters, or if
-    the application ran elsewhere, to all results of these metrics.
-    """
-    from modak.perfmodel.estimated import estimated_curves
-
-    work = request.optimisation.workload
-    numbers = numbers_of(work.params)
-    curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
-    own = frozenset(map(same_name, facts.systems))
-    here = {names: by_configuration(store.having_parameters({"system": min(names & own or names)})) for names in places}
-    metrics = {names: measured.metrics if facts.models else told_elsewhere(measured, numbers) for names, measured in here.items()}
-    left = [names for names in places if metrics[names]]
-    estimated = [curves_from(names, measured) for names, measured in here.items() if names not in left]
-    others = sorted(frozenset().union(*metrics.values()))
-    everywhere = by_configuration(cell for metric in others for cell in store.having_parameters({"metric": metric}))
-    found = (*chain.from_iterable(estimated), *curves_from(frozenset().union(*left), everywhere))
-    return facts.changed(models=(*facts.models, *found)) if found else facts

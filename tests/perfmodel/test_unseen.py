@@ -14,7 +14,7 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import unseen
 from modak.perfmodel.cells import of_results
 from modak.perfmodel.completion import predict_rows
-from modak.perfmodel.configurations import MeasuredRuns, RunKind, run_of
+from modak.perfmodel.configurations import MeasuredRuns, RunKind, common_columns, run_of
 from modak.perfmodel.configurations import by_configuration as of_cells
 from modak.perfmodel.improving import calibrations_of, improve_rows
 from modak.perfmodel.intervals import Z90
@@ -85,23 +85,22 @@ def test_a_new_system_is_told_from_calibration_runs() -> None:
 def test_what_is_known_is_looked_at_once_however_many_systems_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
     """For networks that nobody measured, all that others know counts: a table of thousands of systems would take minutes."""
     looked_at: list[RunKind] = []
-    common_columns, known = unseen._common_columns, by_configuration(measured("known", range(50), 1.0))
+    known = by_configuration(measured("known", range(50), 1.0))
 
     def counted(runs: Iterable[RunKind]) -> list[str]:
         listed = list(runs)
         looked_at.extend(listed)
         return common_columns(listed)
 
-    monkeypatch.setattr(unseen, "_common_columns", counted)
+    monkeypatch.setattr(unseen, "common_columns", counted)
     asked = [run_of(key(f"new{n}", n), Layout(batch_size=64)) for n in range(60, 80)]
     assert sum(one.others for one in calibrations(asked, known, 1)) == len(asked)
     assert len(looked_at) == 50
 
 
-def calls(asked: Sequence[RunKind], results: Iterable[Result]) -> int:
+def calls(asked: Sequence[RunKind], known: MeasuredRuns) -> int:
     """Calls of functions of the models for these runs, once it is worked out what was measured."""
-    known, count = by_configuration(results), [0]
-    unseen.guesses([run_of(key("new", 20), Layout(batch_size=64))], known)
+    count, _ = [0], (known.measured, known.described, known.configurations, known.columns, known.sizes_vary)
 
     def one_more(frame: FrameType, *_: object) -> None:
         count[0] += frame.f_code.co_filename.startswith(OURS)
@@ -119,11 +118,20 @@ def test_configurations_that_share_no_network_cost_nothing() -> None:
 
     def among(others: int) -> int:
         beside = [one for n in range(others) for one in measured(f"other{n}", range(1000, 1005), 1.0)]
-        return calls(
-            [run_of(key("new", 20), Layout(batch_size=64))], [*measured("known", range(50), 1.0), *measured("new", range(10), 2.0), *beside]
-        )
+        known = by_configuration([*measured("known", range(50), 1.0), *measured("new", range(10), 2.0), *beside])
+        return calls([run_of(key("new", 20), Layout(batch_size=64))], known)
 
     assert among(200) == among(10)
+
+
+def test_what_is_learned_of_one_network_tells_of_the_next() -> None:
+    """Its parameters may have other values, and it may be known elsewhere: what calibration runs and other systems tell is the same."""
+    results = [*measured("known", range(60), 1.0), *measured("new", range(10), 2.0)]
+    known = by_configuration(results)
+    first, again = (calls([run_of(key("new", n), Layout(batch_size=64))], known) for n in (80, 81))
+    assert again < first / 10
+    elsewhere = [run_of(key("new", 20), Layout(batch_size=64))]
+    assert unseen.guesses(elsewhere, known) == guesses(elsewhere, results)
 
 
 def test_a_parameter_that_no_network_has_costs_nothing() -> None:
@@ -132,7 +140,7 @@ def test_a_parameter_that_no_network_has_costs_nothing() -> None:
 
     def among(known: int) -> int:
         results = [*measured("known", range(known), 1.0), *measured("new", range(10), 2.0)]
-        return calls([run_of(atoms, Layout(batch_size=64))], results)
+        return calls([run_of(atoms, Layout(batch_size=64))], by_configuration(results))
 
     assert among(100) == among(50)
 

@@ -360,6 +360,22 @@ def test_parameters_add_curves_and_leave_what_else_is_known(service: Service, lo
     assert before.similar_application == after.similar_application == "net-of-tomorow"
 
 
+def test_results_are_read_once_for_all_parameters(service: Service, load: Callable[[str], Any]) -> None:
+    """However their values differ, until the data changes: at 300,000 results reading and fitting takes seconds."""
+    load(NETWORKS)
+    asked = list[str]()
+    event.listen(service.store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+
+    def reads(gmacs: int) -> int:
+        asked.clear()
+        service.settle(network({"gmacs": gmacs, "macts": 5}))
+        return sum("FROM results" in each for each in asked)
+
+    assert (reads(3) > 0, reads(4)) == (True, 0)
+    load(NETWORKS.replace("samples/s,zenith,1", "samples/s,zenith,2"))
+    assert reads(5) > 0
+
+
 def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service: Service, load: Callable[[str], Any]) -> None:
     """An answer from memory alone would be without; where nothing is to be told there is one."""
     load(NETWORKS)
