@@ -146,7 +146,7 @@ class Study:
             TrialState.RUNNING: "running",
             TrialState.COMPLETE: "complete",
             TrialState.PRUNED: "failed",
-            TrialState.FAIL: "failed",  # beside a running trial of the same point; and of studies before failures were pruned trials
+            TrialState.FAIL: "failed",  # beside a running trial of the same point
         }
         keys = [_key(parameter) for parameter in self.space.parameters]
         found = []

@@ -63,8 +63,10 @@ def test_no_database_is_made_to_be_copied_or_checked(tmp_path: Path, content: by
 
 
 def test_a_backup_removes_what_killed_ones_have_left(tmp_path: Path) -> None:
-    """Nobody sees a hidden folder that is as large as the database. One that another process is writing stays, and so does what is none."""
-    killed, running, pipe = (tmp_path / f".modak-backup.{end}" for end in "abc")
+    """Nobody sees a hidden folder that is as large as the database. One that another process is writing, or has just made, stays, and so
+    does what is none."""
+    killed, running, new, pipe = (tmp_path / f".modak-backup.{end}" for end in "abcd")
+    new.mkdir()
     os.mkfifo(pipe)  # opened like a file, it would keep the backup waiting
     for folder in (killed, running):
         folder.mkdir()
@@ -74,7 +76,7 @@ def test_a_backup_removes_what_killed_ones_have_left(tmp_path: Path) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             backup(str(store.engine.url), tmp_path / "copy.db")
-            assert sorted(tmp_path.glob(".*")) == [running, pipe]
+            assert sorted(tmp_path.glob(".*")) == [running, new, pipe]
         finally:
             os.close(descriptor)
 
@@ -129,11 +131,11 @@ def test_postgresql_is_not_called_sound_unseen(postgres_url: str) -> None:
 
 
 def test_a_damaged_row_is_found(tmp_path: Path) -> None:
-    """``check`` names a row that points at nothing."""
+    """``check`` names a row that points at nothing, and where that should be."""
     with open_store(f"sqlite:///{tmp_path / 'a.db'}", fill=False) as store:
         store.load([csv_table(ROWS)], ME)
         raw = sqlite3.connect(tmp_path / "a.db")
         raw.execute("DELETE FROM loads")
         raw.commit()
         raw.close()
-        assert any("results row 1" in line for line in check(str(store.engine.url)))
+        assert "results row 1: no such row in loads" in check(str(store.engine.url))
