@@ -151,7 +151,8 @@ class Gate:
             raise Unauthorised("send a token: 'Authorization: Bearer …'")
         if scope["method"] not in _READING:
             await run_in_threadpool(self._note_refusal, scope, who)
-        raise Forbidden(f"the scope {lacking!r} is needed" if lacking in SCOPES else "a token of that plan is needed")
+        told = f"the scope {lacking!r} is needed, which this token lacks: the administrators of the service create tokens"
+        raise Forbidden(told if lacking in SCOPES else "a token of that plan is needed")
 
     def _forged(self, headers: Mapping[bytes, bytes]) -> bool:
         """Whether a page of another site sent this: a proxy that knows the user adds a token to that, too. Browsers say so; no form can.

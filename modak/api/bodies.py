@@ -75,7 +75,7 @@ LoadBody = Annotated[RawBody, Depends(_read_load)]
 def document(body: RawBody) -> Any:
     """The JSON document of a body. Raises :class:`~modak.errors.BadSyntax` for one that cannot be read."""
     if body.kind != "application/json" and not body.kind.endswith("+json"):
-        raise WrongType("send application/json")
+        raise WrongType("send JSON, with the header 'Content-Type: application/json'")
     return strict_json(body.content)
 
 

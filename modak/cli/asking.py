@@ -31,7 +31,12 @@ def optimise(
     strict: common.Strict = False,
     preflight: Annotated[bool, typer.Option("--preflight/--no-preflight", help="Begin the script with checks of the node, or not.")] = True,
 ) -> None:
-    """Choose a configuration for a request and write the job script."""
+    """Choose a configuration for a request and write the job script.
+
+    Counts, deadlines and the like are fields of the request: start from one in examples/.
+
+    Example: modak optimise request.json -o job
+    """
     asked = common.document(request)
     if not preflight:
         from modak.response import without_preflight
@@ -127,7 +132,10 @@ def recommend(
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Rank the possible configurations for a request."""
+    """Rank the possible configurations for a request.
+
+    Example: modak recommend --application solver --system my-cluster --max-nodes 8
+    """
     options = {
         "target.name": system,
         "optimisation.workload.application": application,
@@ -198,7 +206,10 @@ def predict(
     level: Annotated[float, typer.Option(help="Probability that the interval contains the next run's value.")] = 0.9,
     as_json: common.AsJson = False,
 ) -> None:
-    """Predict the values of a results table that has none."""
+    """Predict the values of a results table that has none.
+
+    Example: modak predict points.csv -o predicted.csv
+    """
     common.check_level(level)
     from modak import files
 

@@ -53,7 +53,10 @@ def build(
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the end of the build, or print its id and return.")] = True,
     as_json: common.AsJson = False,
 ) -> None:
-    """Build an image, test it, and add it to the catalogue. The catalogue entry records what the test showed."""
+    """Build an image, test it, and add it to the catalogue. The catalogue entry records what the test showed.
+
+    Example: modak images build pytorch --variant pip
+    """
     if output is not None and not wait:
         raise typer.BadParameter("cannot be combined with --no-wait: the files are copied when the build has ended", param_hint="--output")
     also = [name for name, wanted in (("directory", directory), ("tar", tar)) if wanted]
@@ -167,7 +170,10 @@ def bundle(
     name: Annotated[str, typer.Argument(metavar="IMAGE", help="Reference in the catalogue, or file name.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The archive to write.")],
 ) -> None:
-    """Pack an image for a site without internet. With recipe, catalogue entry and checksums, for 'images add' there."""
+    """Pack an image for a site without internet. With recipe, catalogue entry and checksums, for 'images add' there.
+
+    Example: modak images bundle pytorch.sif -o pytorch.tar
+    """
     made = common.building().bundle(name, output)
     typer.echo(
         f"{made['bundle']}: {made['image']}, {made['digest']}{'' if made['recipe'] else ', without a recipe: it was not built here'}"

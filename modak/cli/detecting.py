@@ -29,7 +29,10 @@ def detect(
     diff: Annotated[bool, typer.Option("--diff", help="Show differences from the stored system; exit status 1 if there are any.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Describe this machine as a system file. What cannot be detected is left out, with a note."""
+    """Describe this machine as a system file. What cannot be detected is left out, with a note.
+
+    Example, on a login node: modak systems detect -o my-cluster/
+    """
     from modak.detect import detect as describe_machine
     from modak.facts import System
 

@@ -37,7 +37,10 @@ def evaluate(
     level: Level = 0.9,
     as_json: common.AsJson = False,
 ) -> None:
-    """Cross-validate the models on your own results. Errors of other models are shown for comparison."""
+    """Cross-validate the models on your own results. Errors of other models are shown for comparison.
+
+    Example: modak models evaluate --application solver --holdout largest:1
+    """
     from modak.perfmodel.holdout import least_sizes, prove
 
     common.check_level(level)
@@ -68,7 +71,10 @@ def plot(
     level: Level = 0.9,
     as_json: common.AsJson = False,
 ) -> None:
-    """Plot scaling curves. Shows measured points, the model with its interval, and perfect scaling."""
+    """Plot scaling curves. Shows measured points, the model with its interval, and perfect scaling.
+
+    Example: modak models plot --application solver -o solver.svg
+    """
     from modak import plotting
     from modak.choosing.wishes import graph_compilers
     from modak.perfmodel.lines import plot_lines, title

@@ -29,7 +29,10 @@ def create(
     ] = None,
     days: Annotated[int, typer.Option(min=0, max=36_500, help="Days until it expires; 0: never.")] = 365,
 ) -> None:
-    """Create a token and show it once: only its hash is stored."""
+    """Create a token and show it once: only its hash is stored.
+
+    Example: modak token create ci-of-ada --scope load --days 90
+    """
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     token, key = _ring().create(name, scope or ["load"], expires)
     typer.echo(token)

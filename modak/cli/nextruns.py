@@ -30,7 +30,10 @@ def plan(
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Propose the next runs worth measuring. Those come first that reduce the uncertainty of the decision most per node-hour."""
+    """Propose the next runs worth measuring. Those come first that reduce the uncertainty of the decision most per node-hour.
+
+    Example: modak results plan request.json -n 3 -o runs
+    """
     from modak.files import write_all
 
     work = {"optimisation.workload.application": application, "optimisation.workload.amount": amount}
@@ -52,7 +55,10 @@ def calibration(
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT.csv", help="Write the table to this file.")] = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Choose the runs to measure first on a new system. From those and from results elsewhere the rest of the table is predicted."""
+    """Choose the runs to measure first on a new system. From those and from results elsewhere the rest of the table is predicted.
+
+    Example: modak results calibration networks.csv -n 20 -o first.csv
+    """
     from modak import files
 
     answer = common.local().calibration(files.read(points), points, number=number)

@@ -46,7 +46,10 @@ def recipe(
     offline: Offline = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the recipe to this file.")] = None,
 ) -> None:
-    """Print the recipe of an image without building it."""
+    """Print the recipe of an image without building it.
+
+    Example: modak images recipe pytorch --variant pip -o pytorch.def
+    """
     from modak.recipes.forms import form_of
     from modak.recipes.text import cautions, text_for
 

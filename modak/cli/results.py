@@ -61,7 +61,10 @@ def load(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, but store nothing.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Load results: all rows or none. Duplicates are counted and skipped."""
+    """Load results: all rows or none. Duplicates are counted and skipped.
+
+    Example: modak load results.csv --set system=my-cluster --dry-run
+    """
     from modak.ingest.options import options_of
     from modak.ingest.reading import incoming
 
@@ -122,7 +125,10 @@ def list_(
     doubted: Annotated[bool, typer.Option("--doubted", help="Only results that no model uses until they are confirmed.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Show results."""
+    """Show results.
+
+    Example: modak results list --application solver --where params.cells=64000000
+    """
     filters = _filters(application, system, metric, where)
     if used_by is not None:
         if filters or replaced or doubted:
@@ -180,7 +186,12 @@ def doubt(
     until: Until = None,
     where: Among = None,
 ) -> None:
-    """Mark results as wrong. The models do not use them until they are confirmed."""
+    """Mark results as wrong. The models do not use them until they are confirmed.
+
+    Example: modak results doubt 12 13 --why 'wrong clock'
+
+    To undo a load: modak results doubt --file march.csv --why 'wrong file'
+    """
     _judge("doubt", _chosen(numbers, file, since, until, where), "are not used from now on", "the rest was not used before", why)
 
 
@@ -251,7 +262,10 @@ def compare(
     where: Where = None,
     as_json: common.AsJson = False,
 ) -> None:
-    """Compare results that differ in one column only. Shows the ratio, and whether it exceeds the noise of repeated runs."""
+    """Compare results that differ in one column only. Shows the ratio, and whether it exceeds the noise of repeated runs.
+
+    Example: modak results compare runtime none charliecloud --application solver
+    """
     from modak.facts import System, own_names
     from modak.results.comparison import also_differ, spelt_alike
     from modak.results.comparison import compare as compared
@@ -356,7 +370,10 @@ def export(
         str | None, typer.Option("--format", help="csv, json or extrap; default: what FILE ends in, .csv or .json; csv without an ending.")
     ] = None,
 ) -> None:
-    """Write results as CSV, as JSON or for Extra-P. Values are in base units; CSV and JSON can be loaded again."""
+    """Write results as CSV, as JSON or for Extra-P. Values are in base units; CSV and JSON can be loaded again.
+
+    Example: modak results export --application solver -o solver.csv
+    """
     from modak.files import replacing
     from modak.ingest.columns import MARKS
     from modak.ingest.writing import write_csv, write_extrap, write_json

@@ -24,7 +24,10 @@ def size(
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Estimate how much hardware a goal needs. Covers known systems and reference configurations."""
+    """Estimate how much hardware a goal needs. Covers known systems and reference configurations.
+
+    Example: modak size request.json --deadline 2-00:00:00
+    """
     document = common.request_document(request, {"optimisation.objective.deadline": deadline, "target.name": system})
     answer = common.client().size(document, strict=strict)
     if as_json:

@@ -30,7 +30,12 @@ def tune(
     as_json: common.AsJson = False,
     strict: common.Strict = False,
 ) -> None:
-    """Search for better settings of a job by running it. Stays within a budget; an interrupted search is continued."""
+    """Search for better settings of a job by running it. Stays within a budget; an interrupted search is continued.
+
+    The request says what may be changed (optimisation.autotuning.space).
+
+    Example: modak tune request.json --budget 4 --jobs 2
+    """
     from modak.tuner.limits import SearchOptions
     from modak.tuner.tune import tune
 

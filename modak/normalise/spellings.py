@@ -120,6 +120,8 @@ _SHARE: Final = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%\s*", re.ASCII)
 
 def share(value: Any, path: str) -> Read:
     """A fraction, also as a percentage (``"90 %"``)."""
+    if isinstance(value, int | float) and 1 < value <= 100:
+        return wrong(path, f"a fraction of 1; {value:g}% is {value / 100:g}")
     found = _SHARE.fullmatch(value) if isinstance(value, str) else None
     return noted(path, float(found[1]) / 100, f"read as {float(found[1]) / 100:g}") if found else number(value, path)
 

@@ -141,6 +141,8 @@ def _allowed(one: Any, model: type[BaseModel] | None) -> str:
     if one["type"] in ("model_type", "model_attributes_type"):
         return an_object(_keys(one["loc"], model))
     of_text = one["type"] == "too_long" and one["ctx"]["field_type"] == "Value"  # a text's length, looked at after its characters
+    if one["type"] == "literal_error" and " or " not in one["ctx"]["expected"]:
+        return str(one["ctx"]["expected"])
     template = _ALLOWED.get("string_too_long" if of_text else one["type"])
     return template.format_map(one.get("ctx", {})) if template else str(one["msg"]).replace("Input should be ", "")
 

@@ -137,8 +137,8 @@ def check_program(words: tuple[Word, ...], *, field: str = "") -> None:
     if not first and not (words and isinstance(words[0], Joined)):
         raise RequestError("the program's name is empty", field=field)
     if "=" in first or first.startswith("-"):
-        how = "; to set a variable, begin with env NAME=value" if "=" in first else ""
-        raise RequestError(f"the first word is the program: it may hold no '=' and not start with '-'{how}", field=field)
+        how = "to set a variable, begin with env NAME=value" if "=" in first else "name the program ('executable') before its options"
+        raise RequestError(f"the first word is the program: it may hold no '=' and not start with '-'; {how}", field=field)
 
 
 def lead(word: Word) -> str:

@@ -71,7 +71,11 @@ def test_a_scope_opens_its_own_routes_alone(shared: Site, holder: str | None) ->
 
 
 @pytest.mark.parametrize(
-    ("path", "told"), [("/results", "the scope 'load' is needed"), ("/plans/x/result", "a token of that plan is needed")]
+    ("path", "told"),
+    [
+        ("/results", "the scope 'load' is needed, which this token lacks: the administrators of the service create tokens"),
+        ("/plans/x/result", "a token of that plan is needed"),
+    ],
 )
 def test_who_may_not_is_told_what_is_needed(shared: Site, path: str, told: str) -> None:
     """A result of a plan needs no scope, which nobody could give."""

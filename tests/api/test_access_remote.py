@@ -44,7 +44,7 @@ def test_results_rules_and_confirmations_reach_the_service(
     told = capsys.readouterr()
     assert "2 rows read, 1 new, 1 there already" in told.out
     assert main(["rules", "add", str(tmp_path / "rule.json")]) == 1
-    assert capsys.readouterr().err == "modak: MODAK_TOKEN: the scope 'admin' is needed\n"
+    assert capsys.readouterr().err.startswith("modak: MODAK_TOKEN: the scope 'admin' is needed, which this token lacks: ")
     monkeypatch.setenv("MODAK_TOKEN", remote.keys["admin"])
     assert main(["rules", "add", str(tmp_path / "rule.json")]) == 0
     assert main(["results", "confirm", "1"]) == 0

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import sqlite3
 import stat
@@ -15,12 +16,14 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Iterator
 from contextlib import closing
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
 from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
@@ -162,6 +165,25 @@ def test_each_setting_is_in_the_help_of_the_commands_that_it_is_for(run: Run) ->
     assert [{name for name, *_ in rows} for rows in settings_table().values()] == found
     assert helps[0].count("\n") <= 50
     assert {"modak serve --help", "modak images build --help"} <= set(re.findall(r"modak .*--help", helps[0]))
+
+
+def test_the_examples_of_the_help_are_accepted() -> None:
+    """Each is a line of its own, with options and arguments that its command has."""
+    from modak.cli import app
+
+    def commands(command: Any) -> Iterator[Any]:
+        below = getattr(command, "commands", None)
+        yield from [command] if below is None else (found for one in below.values() for found in commands(one))
+
+    root = typer.main.get_command(app)
+    examples = [line for one in commands(root) for line in re.findall(r": modak (.*)$", one.help or "", re.MULTILINE)]
+    assert len(examples) > 15
+    for words in map(shlex.split, examples):
+        command: Any = root
+        while hasattr(command, "commands"):
+            command = command.commands[words.pop(0)]
+        command.make_context(command.name, words).close()
+        assert len(shlex.join(words)) < 70
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_one_line_a_field_with_the_path_in_front() -> None:
         (JobOptions, [], "an object"),
         (Workload, {"metric": "throughput"}, "an object with name, unit, pattern"),
         (Etl, {"prefetch": "x"}, "a whole number or true or false"),
-        (TensorFlowOptions, {"xla": "maybe"}, "true or false or one of 'auto'"),
+        (TensorFlowOptions, {"xla": "maybe"}, "true or false or 'auto'"),
         (Application, {"executable": [1]}, "text"),
         (Workload, {"epochs": 0}, "more than 0"),
         (Workload, {"dataset": "x" * 201}, "at most 200 characters"),

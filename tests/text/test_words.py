@@ -77,8 +77,9 @@ def test_what_a_shell_acts_on_is_refused_with_its_position(sign: str) -> None:
 
 
 def test_a_variable_before_the_program_is_told_how_to_set() -> None:
-    """For bash it would be an assignment for this command; an option gets no such hint."""
-    for text, hint in (("A=1 ./a", "; to set a variable, begin with env NAME=value"), ("-a", "")):
+    """For bash it would be an assignment for this command; an option belongs behind a program."""
+    options = r"; name the program \('executable'\) before its options"
+    for text, hint in (("A=1 ./a", "; to set a variable, begin with env NAME=value"), ("-a", options)):
         with pytest.raises(RequestError, match=f"the first word is the program: .* and not start with '-'{hint}$"):
             words.command(text)
 
