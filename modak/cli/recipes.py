@@ -114,9 +114,9 @@ def planned(
 
 
 def _no_recipe(framework: str, variant: Variant, accelerator: Device, distribution: str | None) -> NotFound:
-    """What could be made instead: other versions of the framework, else other frameworks."""
+    """What could be made instead: other versions of the framework, else by other variants, else other frameworks."""
     from modak import plugins
-    from modak.recipes.plan import DEVICES, versions
+    from modak.recipes.plan import DEVICES, VARIANTS, versions
 
     where = f" for {DEVICES[accelerator]}" if accelerator != "none" else ""
     extra = f" with {distribution}" if distribution else ""
@@ -124,4 +124,6 @@ def _no_recipe(framework: str, variant: Variant, accelerator: Device, distributi
         return NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}{extra}: {', '.join(known)}", field="version")
     others = [name for name in plugins.names("frameworks") if versions(name, variant, accelerator, distribution)]
     instead = f"; there are recipes of {', '.join(others)}" if others else ""
+    if variants := [name for name in VARIANTS if versions(framework, name, accelerator, distribution)]:
+        instead = f"; --variant {' or '.join(variants)} does"
     return NotFound(f"no recipe by {variant}{where}{extra} makes an image of {framework}{instead}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, get_args
 
 from packaging.version import Version
 from pydantic import ConfigDict, StringConstraints
@@ -25,6 +25,7 @@ from modak.text.faults import validated
 from modak.text.grammar import ImageReference, Name, VersionRange, image_file
 
 Variant = Literal["hub", "pip", "opt-build"]
+VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 Device = Literal[Vendor, "none"]
 DEVICES: Final[Mapping[Device, str]] = {
     "none": "processors",

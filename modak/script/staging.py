@@ -189,7 +189,8 @@ def _on_each(job: JobSpec, has: Staging, scheduler: Scheduler) -> bool:
         return False
     if not scheduler.is_slurm:
         why = f"${{MODAK_SCRATCH}} can be made in the local storage of {job.resources.nodes} nodes only under Slurm"
-        raise Conflict(f"{why}; name shared storage (application.storage_class_pref) or use one node", field="application.stage_in")
+        instead = "name shared storage (application.storage_class_pref) or use one node (job_options.node_count)"
+        raise Conflict(f"{why}; {instead}", field="application.stage_in")
     return True
 
 

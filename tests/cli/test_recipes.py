@@ -114,6 +114,10 @@ def test_an_image_that_lies_on_the_services_machine_is_named(
     [
         (("mpich", "--version", ""), "version: '' is not a version or range"),
         (("keras",), "no recipe by hub makes an image of keras; there are recipes of tensorflow, "),
+        (
+            ("pytorch", "--distribution", "horovod"),
+            "no recipe by hub with horovod makes an image of pytorch; --variant pip or opt-build does",
+        ),
         (("mpich", "--mpi", "mpich"), "mpi: mpich is an MPI library itself"),
         (("tensorflow", "--version", "2.21", "--variant", "pip", "--distribution", "horovod"), "by pip with horovod: 1.14.*"),
     ],

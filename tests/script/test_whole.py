@@ -541,6 +541,14 @@ def test_a_launcher_that_cannot_work_there_is_refused() -> None:
         render(replace(SOLVER, launcher="none"), "slurm")
 
 
+def test_data_for_the_storage_of_several_nodes_that_nobody_fills_are_refused_with_what_to_give() -> None:
+    """Only Slurm copies files to each node of a job."""
+    job = replace(SOLVER, launcher="mpirun", launcher_flavour="openmpi", staging=Staging(into=(Copy("mesh.h5", "mesh.h5"),)))
+    told = r"only under Slurm; name shared storage \(application.storage_class_pref\) or use one node \(job_options.node_count\)"
+    with pytest.raises(Conflict, match=told):
+        render(job, "torque")
+
+
 @pytest.mark.parametrize(("field", "name"), [("launcher", "mpiexec.hydra"), ("scheduler", "condor"), ("runtime", "docker")])
 def test_unknown_variants_are_named_with_what_is_known(field: str, name: str) -> None:
     """The message lists the supported ones."""
