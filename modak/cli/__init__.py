@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -95,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     report = partial(_report, as_json="--json" in words)
-    _fill_streams()
+    _prepare_streams()
     try:
         with common.opened:
             status = app(args=words, prog_name="modak", standalone_mode=False)
@@ -129,11 +130,17 @@ def _is_utf8(word: str) -> bool:
     return word.isascii() or word.encode("utf-8", "replace").decode() == word
 
 
-def _fill_streams() -> None:
-    """Open streams that were closed at the start (``>&-``) on the null device: otherwise the next opened file gets their number."""
+def _prepare_streams() -> None:
+    """Open streams that were closed at the start (``>&-``) on the null device: otherwise the next opened file gets their number.
+
+    What is printed is UTF-8 whatever the locale, as are files: other encodings lack some of its signs, and a table would not load again.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
+        stream = getattr(sys, name)
+        if stream is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until we end)
+        elif mode == "w" and isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
 def _silence() -> None:

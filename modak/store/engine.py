@@ -7,11 +7,14 @@ rollback journal is used.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import BoundedSemaphore
 from typing import Any, Final, TypeVar
 
@@ -354,9 +357,29 @@ _REASONS: Final = {
 def _failed(url: URL, error: BaseException | None, kind: type[Unavailable] = Unavailable) -> Unavailable:
     """The driver's error in one line. Callers of a service see it only in our own words, since drivers name hosts and users."""
     first = (str(error).strip() or type(error).__name__).splitlines()[0]
-    if reason := _REASONS.get(first.partition(" (")[0]):
+    told = first.partition(" (")[0]
+    if told in _UNLOCKED and (refused := _no_locks(Path(url.database or ""))):
+        return _unreached(url, f"the file system of its folder takes no locks ({refused}); put it on another one", Unavailable)
+    if reason := _REASONS.get(told):
         return _unreached(url, reason, kind)
     return kind(f"the database {address_shown(url)} is out of reach: {first}", public_message=OUT_OF_REACH)
+
+
+_UNLOCKED: Final = ("database is locked", "disk I/O error")
+"""What SQLite says, too, where the file system has no locks (NFS without their daemon; Lustre mounted without ``flock``)."""
+
+
+def _no_locks(path: Path) -> str | None:
+    """With which words the file system of a database refuses locks; ``None``: it takes them.
+
+    It is tried on another file: closing the database would end the locks that SQLite holds on it in this process.
+    """
+    try:
+        with TemporaryFile(dir=path.parent) as tried:
+            fcntl.lockf(tried, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.strerror if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP) else None
+    return None
 
 
 def _unreached(url: URL, reason: str, kind: type[Unavailable]) -> Unavailable:

@@ -840,6 +840,14 @@ def test_an_output_that_nobody_wants_is_no_fault(packaged_database: Path) -> Non
     assert (told.returncode, told.stderr) == (0, b"")
 
 
+def test_what_is_printed_is_utf8_whatever_the_locale(packaged_database: Path) -> None:
+    """``LC_ALL=de_DE`` means Latin-1, which has no dash for intervals; files that were redirected there would not be read again."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}", "PYTHONIOENCODING": "latin-1"}
+    words = [sys.executable, "-m", "modak", "recommend", "--application", "3dgan", "--system", "supermuc-ng"]
+    told = subprocess.run(words, env=environment, capture_output=True)
+    assert (told.returncode, " – " in told.stdout.decode()) == (0, True), told.stderr
+
+
 @pytest.mark.parametrize("command", ["load", "db backup"])
 def test_a_path_that_the_system_refuses_is_one_line(run: Run, command: str) -> None:
     """A name that is too long, a folder that is closed."""
