@@ -112,12 +112,12 @@ class BuildService:
         image = self._image(name)
         return bundle.pack(image, verify.file_of(image, self.folder), self._recipe(image), output)
 
-    def unbundle(self, file: Path, actor: Actor | None = None, *, replace_old: bool = False) -> Image:
-        """Unpack a bundle: the file into the folder of images, the entry into the catalogue."""
+    def unbundle(self, file: Path, *, replace_old: bool = False) -> Image:
+        """Unpack a bundle: the file into the folder of images, the entry into the catalogue, in the name of this process's user."""
         found, settle = bundle.unpack(file, self.folder)
         with settle as place:
             entry = found.model_copy(update={"reference": str(place)})
-            self.store.add([entry], actor or local_actor(), replace=replace_old)
+            self.store.add([entry], local_actor(), replace=replace_old)
         return entry
 
     # --- within

@@ -338,12 +338,12 @@ def test_a_bundle_carries_an_image_to_another_site(building: BuildService, busyb
     with tarfile.open(tmp_path / "small.tar") as archive:
         assert archive.extractfile("recipe").read().decode() == text  # type: ignore[union-attr]
     for there in desk_in(tmp_path / "there"):
-        entry = there.unbundle(tmp_path / "small.tar", TESTER)
+        entry = there.unbundle(tmp_path / "small.tar")
         assert entry.reference == str(there.folder / "small.sif")
         assert [finding["verdict"] for finding in there.verify("small.sif", TESTER)["findings"] if finding["label"] == "digest"] == [
             "holds"
         ]
-        assert there.unbundle(tmp_path / "small.tar", TESTER, replace_old=True).reference == entry.reference
+        assert there.unbundle(tmp_path / "small.tar", replace_old=True).reference == entry.reference
 
 
 def test_a_wrong_digest_is_seen(building: BuildService, busybox: Path, tmp_path: Path) -> None:
@@ -355,7 +355,7 @@ def test_a_wrong_digest_is_seen(building: BuildService, busybox: Path, tmp_path:
     (tmp_path / "damaged.tar").write_bytes(whole)
     for there in desk_in(tmp_path / "there"):
         with pytest.raises(DataError, match=r"damaged|instead of|is missing"):
-            there.unbundle(tmp_path / "damaged.tar", TESTER)
+            there.unbundle(tmp_path / "damaged.tar")
         assert (left(there), there.store.snapshot().images) == ([], ())
     with Path(told["image"]).open("ab") as image:
         image.write(b"\0" * 4096)

@@ -169,7 +169,8 @@ def test_what_was_said_of_rows_that_are_read_anew_is_told(store: Store) -> None:
 
 JOBS = "application,nodes,metric,value,measured_at,source\n"
 DAY, LATER = "2026-03-01", "2026-03-02"
-WEEK = (("my-cluster", 1), ("my-cluster", 2), ("my-cluster", 3), ("my-cluster", 4), ("other", 3))
+NIGHT, MIDNIGHT = "T23:59:59Z", "T00:00:00Z"
+WEEK = (("my-cluster", 1, NIGHT), ("my-cluster", 2, NIGHT), ("my-cluster", 3, NIGHT), ("my-cluster", 4, MIDNIGHT), ("other", 3, NIGHT))
 
 
 def job(number: int, day: str = "", seconds: int = 80) -> str:
@@ -212,7 +213,7 @@ def test_what_somebody_said_of_a_job_holds_when_its_time_becomes_known(store: St
 
 def test_a_broken_week_is_taken_out_by_its_days(store: Store) -> None:
     """Both days are meant, of the given system, whatever it is called; taken back, all answer again."""
-    rows = [f"solver,{system},2,wall_time,{value},2026-03-0{day}T23:59:59Z,\n" for value, (system, day) in enumerate(WEEK, 80)]
+    rows = [f"solver,{system},2,wall_time,{value},2026-03-0{day}{time},\n" for value, (system, day, time) in enumerate(WEEK, 80)]
     store.load([csv_table("application,system,nodes,metric,value,measured_at,source\n" + "".join(rows))], ME)
     week = Measured("2026-03-02", "2026-03-03", {"system": "My Cluster"})
     assert store.judge("doubt", week, ME, "a bad switch").count == 2
