@@ -177,10 +177,8 @@ def test_a_failing_program_fails_the_job(slurm: Slurm, image_folder: Path, tmp_p
 
 @pytest.mark.parametrize("nodes", [1, 2])
 @pytest.mark.parametrize(("dies", "status"), [("kill -KILL $$", 137), ("test $SLURM_PROCID = 0 || sleep 60; exit 3", 143)])
-def test_ranks_that_slurm_ends_while_there_is_memory_do_not_lack_it(
-    slurm: Slurm, tmp_path: Path, dies: str, status: int, nodes: int
-) -> None:
-    """``srun`` tells of them what it tells of those that the kernel kills (as if one calls MPICH's MPI_Abort) or that are cancelled."""
+def test_ranks_that_slurm_ends_while_there_is_memory_lack_none(slurm: Slurm, tmp_path: Path, dies: str, status: int, nodes: int) -> None:
+    """``srun`` tells of them what it tells of those that the kernel kills, or that are cancelled."""
     report = Report({"application": "app"})
     spec = replace(FOUR_RANKS, resources=Resources(nodes=nodes, ranks_per_node=2), plan_id="killed", report=report)
     job = slurm.submit(written(replace(spec, command=("bash", "-c", dies)), tmp_path), tmp_path)
