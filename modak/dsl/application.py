@@ -82,12 +82,12 @@ class Application(Document):
 
     @property
     def command(self) -> tuple[Word, ...]:
-        """Executable and arguments."""
-        return self.executable + self.arguments
+        """Executable and arguments; none without an executable, which arguments are no program in place of."""
+        return self.executable + self.arguments if self.executable else ()
 
     @property
     def words(self) -> tuple[Word, ...]:
         """All words in which a variable may be expanded: those of commands, places that data are copied from and to, the metric's file."""
         places = (*(copy.source for copy in self.stage_in), *(copy.to for copy in self.stage_out))
         places += (self.metric_file,) if self.metric_file else ()
-        return (*self.command, *self.pre_execution, *self.post_execution, *self.checkpoint, *places)
+        return (*self.executable, *self.arguments, *self.pre_execution, *self.post_execution, *self.checkpoint, *places)

@@ -40,7 +40,7 @@ _NAME_PYTORCH: Final = "name PyTorch (optimisation.ai_training.pytorch), and the
 
 
 def command_of(request: Request, launcher: str, scheduler: str) -> tuple[tuple[Word, ...], tuple[Notice, ...]]:
-    """The application's words. Without any, the variable ``MODAK_COMMAND``, which stops the script if it is not set."""
+    """The application's words. Without a program, the variable ``MODAK_COMMAND`` in its place, which stops the script if it is not set."""
     if request.application.command:
         setting, command = split_env(request.application.command)
         command, kept, notices = _started_once(command, request, launcher, scheduler)
@@ -48,7 +48,8 @@ def command_of(request: Request, launcher: str, scheduler: str) -> tuple[tuple[W
         return (*setting, *_interpreted(command, request, launcher), *option_words(request)), notices
     runs = f"the script runs the program whose path, without arguments, is in the variable {COMMAND}, and stops if it is not set"
     text = f"no executable is given; {runs}"
-    return (Joined(parts=(Variable(variable=COMMAND),)),), (Notice(field="application.executable", message=text),)
+    named = Joined(parts=(Variable(variable=COMMAND),))
+    return (named, *request.application.arguments), (Notice(field="application.executable", message=text),)
 
 
 def _interpreted(command: tuple[Word, ...], request: Request, launcher: str) -> tuple[Word, ...]:

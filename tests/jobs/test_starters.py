@@ -66,6 +66,13 @@ def test_a_script_is_a_program_of_pythons_however_it_is_called(command: str) -> 
     assert is_interpreted(words.parse(command))
 
 
+def test_arguments_alone_are_no_program() -> None:
+    """The first of them would be started."""
+    command, (notice,) = command_of(Request(application=Application(arguments=words.parse("mesh.h5 --steps 3"))), "none", "slurm")
+    assert " ".join(map(words.shell, command)) == '"${MODAK_COMMAND:?}" mesh.h5 --steps 3'
+    assert "no executable is given" in notice.message
+
+
 @pytest.mark.parametrize(("scheduler", "warned"), [("slurm", True), ("shell", False)])
 def test_a_launcher_in_a_job_of_one_rank_may_find_no_room(scheduler: str, warned: bool) -> None:
     """A scheduler gives it the cores of one rank; on a machine of one's own it has all."""
