@@ -50,7 +50,7 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
         threads = max(1, cores // (per_node or 1))
     shared = max(cores, threads or 1) if cores and not per_node else None
     gpus, other_gpus = _gpus(request, target)
-    threads, fewer_threads = _threads_that_fit(per_node, threads, target.node)
+    threads, fewer_threads = _threads_that_fit(request, per_node, threads, target.node)
     warnings = (
         *notes,
         *fewer_cores,
@@ -180,7 +180,9 @@ def _no_fpga(request: Request, target: Target) -> tuple[Notice, ...]:
     return (Notice(field="optimisation.opt_build.acc_type", message=text),)
 
 
-def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | None) -> tuple[int | None, tuple[Notice, ...]]:
+def _threads_that_fit(
+    request: Request, per_node: int | None, threads: int | None, node: Node | None
+) -> tuple[int | None, tuple[Notice, ...]]:
     """Threads per rank, reduced if ranks x threads exceed the hardware threads of a node, and a warning if they are."""
     if node is None or threads is None:
         return threads, ()
@@ -189,7 +191,8 @@ def _threads_that_fit(per_node: int | None, threads: int | None, node: Node | No
         return threads, ()
     layout = f"{per_node or 1} ranks x {threads} threads"
     text = f"{layout} exceed the {node.hardware_threads} hardware threads of a node: threads reduced to {most}"
-    return most, (Notice(field="application.threads", message=text),)
+    field = "application.threads" if request.application.threads else "job_options.core_count_per_process"
+    return most, (Notice(field=field, message=text),)
 
 
 def check_limits(counts: StatedCounts, request: Request, target: Target) -> None:
@@ -200,7 +203,7 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
         return
     if counts.nodes and counts.nodes > limit:
         message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {limit}"
-        raise Infeasible(message, field="job_options.node_count")
+        raise Infeasible(message, field=f"job_options.{'node_count' if request.job_options.node_count else 'request_specific_nodes'}")
     usable = memory.usable_gb(target)
     asked = request.job_options.memory_limit
     if usable and asked and asked > round(usable * 1e9):

@@ -18,6 +18,11 @@ def needed_gb(request: Request, ranks_per_node: int) -> float:
     return (work.memory_per_rank_gb or 0.0) * ranks_per_node + (work.memory_aside_gb or 0.0)
 
 
+def field_of_need(request: Request) -> str:
+    """The field of the request that says what a node's ranks need."""
+    return f"optimisation.workload.{'memory_per_rank_gb' if request.optimisation.workload.memory_per_rank_gb else 'memory_aside_gb'}"
+
+
 def usable_gb(target: Target) -> float | None:
     """Memory of a node that a job may use; ``None``: unknown."""
     return target.node.job_memory_gb if target.node else None
@@ -96,7 +101,7 @@ def obstacle(request: Request, target: Target, shape: Shape) -> Fault | None:
         aside = request.optimisation.workload.memory_aside_gb
         beside = f" and {gigabytes(aside)} besides" if aside else ""
         why = f"{gigabytes(need)} per node are needed ({ranks}{beside}), but nodes of {target.title} have {gigabytes(usable)} usable"
-        return Fault("optimisation.workload", why + _what_fits(request, target))
+        return Fault(field_of_need(request), why + _what_fits(request, target))
     with_memory, node = cores_with_memory(request, target), target.node
     cores = min(shape.ranks_per_node * cores_of_rank(request, target, shape), node.usable_cores) if node else 0
     if with_memory is not None and cores > with_memory:
@@ -107,7 +112,7 @@ def obstacle(request: Request, target: Target, shape: Shape) -> Fault | None:
     per_gpu, gpu = request.optimisation.workload.memory_per_gpu_gb, target.accelerator
     if shape.gpus_per_node and per_gpu and gpu and gpu.memory_gb and per_gpu > gpu.memory_gb:
         why = f"{gigabytes(per_gpu)} are needed per GPU, but the {gpu.model} of {target.title} has {gigabytes(gpu.memory_gb)}"
-        return Fault("optimisation.workload", why)
+        return Fault("optimisation.workload.memory_per_gpu_gb", why)
     return None
 
 

@@ -219,7 +219,8 @@ def _other_gpus(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     text = f"the {counted(ranks, 'rank')} of a node share its {counted(gpus, 'GPU')}, which NCCL refuses: give each a GPU of its own"
     if ranks < gpus:
         text = f"each rank trains on one GPU, so a node uses {ranks} of its {gpus} GPUs: request_gpus {ranks} leaves the others"
-    return (Notice(field="job_options.process_count_per_node", message=text),)
+    field = "application.mpi_ranks" if request.application.mpi_ranks else "job_options.process_count_per_node"
+    return (Notice(field=field, message=text),)
 
 
 # --- the request's own texts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from modak.choosing.memory import cores_of_rank, gigabytes, needed_gb
+from modak.choosing.memory import cores_of_rank, field_of_need, gigabytes, needed_gb
 from modak.choosing.shapes import Shape
 from modak.choosing.software import gpu_vendor
 from modak.dsl import Request
@@ -140,7 +140,7 @@ def _check_memory(request: Request, target: Target, spec: JobSpec, queue: Queue,
     needed, given = needed_gb(request, has.ranks_per_node), asked / 1e9 or _given_gb(target, has.cores_per_node)
     per_core = has.memory_per_core and has.node_memory > (request.job_options.memory_limit or 0)
     asks = "job_options.minimum_memory_per_processor" if per_core else "job_options.memory_limit"
-    each, field = (given, asks) if given >= needed else (needed, "optimisation.workload")
+    each, field = (given, asks) if given >= needed else (needed, field_of_need(request))
     nodes, usable = has.nodes, target.whole_node.usable_memory_gb if target.whole_node else None
 
     def this(gb: float) -> str:

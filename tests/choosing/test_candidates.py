@@ -868,6 +868,21 @@ def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}
 
 
+@pytest.mark.parametrize(("field", "given"), [("node_count", 6), ("request_specific_nodes", "node[1-6]")])
+def test_more_nodes_than_there_are_are_refused_by_the_field_that_asks_for_them(known: Known, field: str, given: int | str) -> None:
+    """By their number, or by their names."""
+    with pytest.raises(Infeasible, match=rf"job_options.{field}: 6 nodes requested, but a job on hlrs-testbed can have at most 5"):
+        candidates(known, "hlrs-testbed", job_options={field: given})
+
+
+@pytest.mark.parametrize("field", ["application.threads", "job_options.core_count_per_process"])
+def test_threads_that_do_not_fit_are_warned_of_by_the_field_that_gives_them(known: Known, field: str) -> None:
+    """Cores of a rank are its threads, unless these are given."""
+    given: dict[str, Any] = {field.replace(".", "__"): 100}
+    (told,) = (one for one in candidates(known, application__app_type="mpi", **given).warnings if "hardware threads" in one.message)
+    assert told.field == field
+
+
 HYBRID = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
 
 

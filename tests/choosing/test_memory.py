@@ -105,7 +105,7 @@ def test_ranks_are_no_more_than_have_the_cores_that_the_request_gives_each(known
 
 @pytest.mark.parametrize(
     ("gigabytes", "told"),
-    [(10, "480 GB per node are needed (48 ranks"), (300, "optimisation.workload: 300 GB per node are needed (1 rank")],
+    [(10, "480 GB per node are needed (48 ranks"), (300, "optimisation.workload.memory_per_rank_gb: 300 GB per node are needed (1 rank")],
 )
 def test_where_no_measured_layout_fits_the_memory_a_rule_of_thumb_does(gigabytes: int, told: str) -> None:
     """Ranks of a larger problem need more of it than those of the measured one, which is said; where not even one fits, so is that."""
@@ -149,7 +149,7 @@ def test_counts_that_do_not_fit_the_memory_are_told_with_what_would(
 def test_nothing_that_fits_says_what_is_usable(known: Known) -> None:
     """The line names need and supply, and the field that asks for too much: here not the memory of cores."""
     workload = {"workload": {"application": "3dgan", "memory_per_rank_gb": 90}}
-    with pytest.raises(Infeasible, match=r"optimisation.workload: 90 GB per node are needed .* 77 GB usable"):
+    with pytest.raises(Infeasible, match=r"optimisation.workload.memory_per_rank_gb: 90 GB per node are needed .* 77 GB usable"):
         candidates(known, application="3dgan", optimisation=workload, job_options={"minimum_memory_per_processor": "1 GB"})
 
 
@@ -182,5 +182,7 @@ def test_what_lies_in_memory_beside_the_ranks_counts(known: Known) -> None:
 def test_what_exceeds_a_gpu_is_no_candidate(known: Known) -> None:
     """The line names the GPU and what it has."""
     workload = {**TRAINING, "workload": {"memory_per_gpu_gb": 12}}
-    with pytest.raises(Infeasible, match=r"12 GB are needed per GPU, but the .*1080 Ti.* has 11 GB"):
+    with pytest.raises(
+        Infeasible, match=r"optimisation.workload.memory_per_gpu_gb: 12 GB are needed per GPU, but the .*1080 Ti.* has 11 GB"
+    ):
         candidates(known, "hlrs-testbed", optimisation=workload, job_options__request_gpus=1)

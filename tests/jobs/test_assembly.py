@@ -573,11 +573,12 @@ def test_threads_of_a_framework_are_bound_in_an_image_of_the_catalogue_alone(pla
     assert ("OMP_PROC_BIND=close" in text) is (place["container_runtime"] != "none")
 
 
+@pytest.mark.parametrize("total", [False, True])
 @pytest.mark.parametrize(("ranks", "said"), [(8, "share its 4 GPUs"), (2, "uses 2 of its 4 GPUs"), (4, None)])
-def test_ranks_that_are_not_as_many_as_their_gpus_are_told(ranks: int, said: str | None) -> None:
-    """A command for nodes with another number of GPUs would fail, or leave some idle."""
-    application = {"app_type": "python", "executable": "train.py"}
-    options = {"request_gpus": 4, "process_count_per_node": ranks}
+def test_ranks_that_are_not_as_many_as_their_gpus_are_told(ranks: int, said: str | None, total: bool) -> None:
+    """A command for nodes with another number of GPUs would fail, or leave some idle. The field is that with the number of ranks."""
+    application = {"app_type": "python", "executable": "train.py", "mpi_ranks": ranks if total else None}
+    options = {"request_gpus": 4, "node_count": 1, "process_count_per_node": None if total else ranks}
     job = {
         "application": application,
         "job_options": options,
@@ -585,6 +586,7 @@ def test_ranks_that_are_not_as_many_as_their_gpus_are_told(ranks: int, said: str
         "optimisation": SPREAD,
     }
     warnings = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": GPUS})).plan.warnings
-    found = [each.message for each in warnings if each.field == "job_options.process_count_per_node"]
+    field = "application.mpi_ranks" if total else "job_options.process_count_per_node"
+    found = [each.message for each in warnings if each.field == field]
     assert [said in each for each in found if said] == ([True] if said else [])
     assert bool(found) == bool(said)
