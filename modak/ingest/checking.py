@@ -221,16 +221,15 @@ def _metrics(table: _Table, values: Float64, clocks: Mask) -> tuple[Int32, list[
     name, unit = table.cells("metric"), table.cells("unit")
     names, units = table.read("metric", required=True), table.read("unit")
     first, pair_of = distinct([name.codes, unit.codes], [len(names), len(units)])
-    found: list[metrics.Metric | None] = []
-    based = values.copy()
+    found: list[metrics.Metric | None] = [None] * len(first)
+    based, faults = values.copy(), 0
     for pair, row in enumerate(first):
         metric, of, rows = names[name.codes[row]], units[unit.codes[row]], pair_of == pair
-        found.append(None)
         if metric is not None:
             try:
                 known = metrics.metric(metric, of)
                 based[rows] = to_base(values[rows], of)
-                found[-1] = known
+                found[pair] = known
                 if (at := np.flatnonzero(rows & clocks)).size and (why := _no_clock(known, of)):
                     table.fault(f"column 'value': {quoted(table.cells('value')[at[0]].strip())}: {why}", rows & clocks)
                 if of is None and known.unit == "s" and (longest := float(np.fmax.reduce(values[rows], initial=0))) > _YEAR:
@@ -239,8 +238,11 @@ def _metrics(table: _Table, values: Float64, clocks: Mask) -> tuple[Int32, list[
                     table.doubt(_small(known, most))
             except DataError as error:
                 table.fault(f"column {error.faults[0].field!r}: {error.faults[0].message}", rows)
+                faults += 1
+                if faults > MOST_FAULTS:  # no more are told, and what may be meant by each is looked for
+                    break
     beyond = np.isfinite(values) & ~((based >= SMALLEST_VALUE) & (based <= LARGEST_VALUE))
-    if beyond.any():
+    if beyond.any() and faults <= MOST_FAULTS:  # else values are left that are not in base units
         table.fault("column 'value': out of range in its base unit", beyond)
     return pair_of, found, based
 

@@ -123,7 +123,10 @@ def metric(name: str, unit: str | None = None) -> Metric:
 
 
 def known_metric(name: str, unit: str | None) -> Metric | None:
-    """The same; ``None`` where :func:`metric` raises."""
+    """The same; ``None`` where :func:`metric` raises. Looks for no similar name or unit, which takes milliseconds."""
+    measured = None if unit is None else known_unit(unit)
+    if (unit is not None and measured is None) or (name not in METRICS and (measured is None or measured.kind == "other")):
+        return None
     try:
         return metric(name, unit)
     except DataError:
