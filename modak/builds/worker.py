@@ -224,14 +224,11 @@ class BuildRun:
         (self.place / "recipe").write_text(self.order.text, encoding="utf-8")
         self.builder.programs()  # what is missing is told before the build, which takes long
         made = self.place / f"image{self.builder.ending}"
-        half: tuple[str, ...] = ()
         try:
             for command in self.builder.commands(self.order, self.place, made):
-                half = command.undo
                 self._tool(command)
-                half = ()
         finally:
-            for words in (*filter(None, (half,)), *self.builder.tidy(self.place)):
+            for words in self.builder.tidy(self.place, self.step):
                 with suppress(ModakError, OSError):  # nobody is told of it: one who is to stop does not wait for the database
                     processes.run_tool(words, environment=environment(words[0], self.place), folder=self.place, limit_s=60)
         return self._named(made)

@@ -199,7 +199,10 @@ def test_a_full_disk_is_called_that(building: BuildService, busybox: Path, tmp_p
         subprocess.run(["umount", "-l", building.folder], check=True)
 
 
-def test_a_base_image_that_was_imported_in_part_is_removed(building: BuildService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", ["import busybox:1", "1. FROM 127.0.0.1:"], ids=["file", "registry"])
+def test_a_base_image_of_which_only_a_part_came_is_removed(
+    building: BuildService, base_in_registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     """ch-image keeps what it has copied until the disk is full, and the next build would begin with that."""
     if os.geteuid():
         pytest.skip("mounting a small file system takes root")
@@ -210,8 +213,9 @@ def test_a_base_image_that_was_imported_in_part_is_removed(building: BuildServic
     monkeypatch.setenv("CH_IMAGE_STORAGE", str(storage / "ch-image"))
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "small", storage], check=True)
     try:
-        told = built(building, order(dockerfile(), tmp_path, site=Site(bases=str(base.parent))))
-        assert (told["state"], "import busybox:1" in told["message"]) == ("failed", True), told
+        text = dockerfile() if step.startswith("import") else dockerfile(base=base_in_registry)
+        told = built(building, order(text, tmp_path, site=Site(bases=str(base.parent)) if step.startswith("import") else None))
+        assert (told["state"], step in told["message"]) == ("failed", True), told
         assert [*(storage / "ch-image/img").iterdir()] == []
     finally:
         subprocess.run(["umount", "-l", storage], check=True)
