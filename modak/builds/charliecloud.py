@@ -12,6 +12,7 @@ from modak.builds.order import Order
 from modak.builds.tools import Builder, Command, find
 
 _STEP: Final = re.compile(r"\s*(?P<number>[0-9]+)[.*]? (?P<words>[A-Z]+(?:\.[A-Z])? .*)")
+_BASE: Final = re.compile(r"(?:import|[0-9]+\. FROM) (\S+)")
 _FAULT: Final = re.compile(r"(?:ch-[a-z]+\[[0-9]+\]: )?error: (?P<why>.+)|(?P<full>.*No space left on device.*)")
 FURTHER_FORMS: Final = {"directory": ("dir", ""), "tar": ("tar", ".tar.gz")}
 """Further forms: ch-convert's name, and the ending of the files."""
@@ -34,19 +35,21 @@ class Charliecloud(Builder):
         return find("ch-run")
 
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
-        """Base images from files are imported first; a later build would take a half one for the whole."""
+        """Base images from files are imported first."""
         build, convert, tag = find("ch-image"), find("ch-convert"), _tag(work)
         for file, name in order.bases:
-            yield Command(f"import {name}", (build, "import", file, name), undo=(build, "delete", name))
+            yield Command(f"import {name}", (build, "import", file, name))
         yield Command("build", (build, "build", "--force", "-t", tag, "-f", str(work / "recipe"), order.context or str(work / "context")))
         yield Command("convert to SquashFS", (convert, "-i", "ch-image", "-o", "squash", tag, str(image)))
         for form in order.also:
             kind, ending = FURTHER_FORMS[form]
             yield Command(f"convert to {form}", (convert, "-i", "ch-image", "-o", kind, tag, str(image.with_suffix(ending))))
 
-    def tidy(self, work: Path) -> tuple[tuple[str, ...], ...]:
-        """The image in ch-image's storage; base images stay."""
-        return ((find("ch-image"), "delete", _tag(work)),)
+    def tidy(self, work: Path, step: str) -> tuple[tuple[str, ...], ...]:
+        """The image in ch-image's storage. Base images stay, but for one whose import or pull was the last step: a later build would take
+        the half for the whole."""
+        half = _BASE.match(step)
+        return tuple((find("ch-image"), "delete", name) for name in (_tag(work), *(half.groups() if half else ())))
 
     def step(self, line: str) -> str | None:
         """ch-image numbers the instructions."""

@@ -30,8 +30,6 @@ class Command:
     words: tuple[str, ...]
     variables: tuple[tuple[str, str], ...] = ()
     """Its environment variables in addition to :func:`environment`."""
-    undo: tuple[str, ...] = ()
-    """The command that removes what this one leaves outside of the build's folder where it does not end well."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,8 @@ class Builder(ABC):
     def commands(self, order: Order, work: Path, image: Path) -> Iterator[Command]:
         """The commands that make ``image``, and the order's further forms beside it, from the file ``recipe`` in ``work``."""
 
-    def tidy(self, work: Path) -> tuple[tuple[str, ...], ...]:
-        """The words of commands that remove what was left outside of ``work``; they may fail."""
+    def tidy(self, work: Path, step: str) -> tuple[tuple[str, ...], ...]:
+        """The words of commands that remove what was left outside of ``work`` by a build whose last step was this one; they may fail."""
         return ()
 
     @abstractmethod

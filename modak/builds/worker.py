@@ -138,13 +138,27 @@ def recover(builds: Builds, folder: Path) -> None:
         if not _gone(build):
             continue
         group = build.builder.get("group")
-        if build.builder.get("host") == platform.node() and group and processes.Process(**group).alive:
-            processes.end(group["pid"])
+        if build.builder.get("host") == platform.node():
+            if group and processes.Process(**group).alive:
+                processes.end(group["pid"])
+            _tidy(BUILDERS[order_from(build.order).runtime], _place(folder, build.id), build.step)
         builds.put_back(build.id)
     living = {build.id for build in builds.newest(1000, states=("running",))}
     for left in folder.glob(".build-*"):
         if left.name.removeprefix(".build-") not in living:
             _remove(left)
+
+
+def _place(folder: Path, build_id: str) -> Path:
+    return folder / f".build-{build_id}"
+
+
+def _tidy(builder: Builder, place: Path, step: str) -> None:
+    """Remove what a build left outside of its folder. Nobody is told of it: one who is to stop does not wait for the database."""
+    with suppress(ModakError, OSError):
+        for words in builder.tidy(place, step):
+            with suppress(ModakError, OSError):
+                processes.run_tool(words, environment=environment(words[0], place), folder=place, limit_s=60)
 
 
 def _here() -> dict[str, Any]:
@@ -189,7 +203,7 @@ class BuildRun:
     @property
     def place(self) -> Path:
         """The build's own folder, in which the image is made."""
-        return self.folder / f".build-{self.build.id}"
+        return _place(self.folder, self.build.id)
 
     def run(self) -> None:
         """Build, convert, run, hash and name the image, and store its entry. Every outcome is stored, and no partial image is left.
@@ -224,16 +238,11 @@ class BuildRun:
         (self.place / "recipe").write_text(self.order.text, encoding="utf-8")
         self.builder.programs()  # what is missing is told before the build, which takes long
         made = self.place / f"image{self.builder.ending}"
-        half: tuple[str, ...] = ()
         try:
             for command in self.builder.commands(self.order, self.place, made):
-                half = command.undo
                 self._tool(command)
-                half = ()
         finally:
-            for words in (*filter(None, (half,)), *self.builder.tidy(self.place)):
-                with suppress(ModakError, OSError):  # nobody is told of it: one who is to stop does not wait for the database
-                    processes.run_tool(words, environment=environment(words[0], self.place), folder=self.place, limit_s=60)
+            _tidy(self.builder, self.place, self.step)
         return self._named(made)
 
     def _tool(self, command: Command) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import tarfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -199,7 +201,10 @@ def test_a_full_disk_is_called_that(building: BuildService, busybox: Path, tmp_p
         subprocess.run(["umount", "-l", building.folder], check=True)
 
 
-def test_a_base_image_that_was_imported_in_part_is_removed(building: BuildService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", ["import busybox:1", "1. FROM 127.0.0.1:"], ids=["file", "registry"])
+def test_a_base_image_of_which_only_a_part_came_is_removed(
+    building: BuildService, base_in_registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
     """ch-image keeps what it has copied until the disk is full, and the next build would begin with that."""
     if os.geteuid():
         pytest.skip("mounting a small file system takes root")
@@ -210,8 +215,9 @@ def test_a_base_image_that_was_imported_in_part_is_removed(building: BuildServic
     monkeypatch.setenv("CH_IMAGE_STORAGE", str(storage / "ch-image"))
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "small", storage], check=True)
     try:
-        told = built(building, order(dockerfile(), tmp_path, site=Site(bases=str(base.parent))))
-        assert (told["state"], "import busybox:1" in told["message"]) == ("failed", True), told
+        text = dockerfile() if step.startswith("import") else dockerfile(base=base_in_registry)
+        told = built(building, order(text, tmp_path, site=Site(bases=str(base.parent)) if step.startswith("import") else None))
+        assert (told["state"], step in told["message"]) == ("failed", True), told
         assert [*(storage / "ch-image/img").iterdir()] == []
     finally:
         subprocess.run(["umount", "-l", storage], check=True)
@@ -282,6 +288,24 @@ def test_a_killed_builder_is_recovered(building: BuildService, busybox: Path, tm
     assert processes.members(builder["group"]["pid"]) == []
     assert (building.store.builds.get(build_id).state, left(building)) == ("queued", [])
     assert building.cancel(build_id, TESTER)["state"] == "cancelled"
+
+
+def test_a_base_image_that_a_killed_builder_was_pulling_is_removed(
+    building: BuildService, busybox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The build begins again, and would take the part that came for the whole."""
+    monkeypatch.setenv("CH_IMAGE_STORAGE", str(tmp_path / "ch-image"))
+    wanted = order(dockerfile(base="busybox:2"), tmp_path)
+    with subprocess.Popen(["true"]) as ended:
+        builder = {"host": platform.node(), "process": {**asdict(processes.this()), "pid": ended.pid}}
+    build = building.store.builds.ask(wanted.key, wanted.as_json(), TESTER)
+    building.store.builds.claim(builder)
+    building.store.builds.beat(build.id, step="1. FROM busybox:2", log="")
+    (building.folder / f".build-{build.id}").mkdir(parents=True)
+    words: list[str | Path] = [tool("Charliecloud", "ch-image"), "import", busybox, "busybox:2"]
+    subprocess.run(words, check=True, capture_output=True, env={**os.environ, "PATH": "/usr/bin:/bin", "CH_IMAGE_CACHE": "disabled"})
+    assert recovered(building)
+    assert [*(tmp_path / "ch-image/img").iterdir()] == []
 
 
 @pytest.mark.parametrize("kind", ["apptainer", "charliecloud"])
