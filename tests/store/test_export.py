@@ -88,3 +88,11 @@ def test_an_export_that_is_not_read_to_the_end_lets_go(store: Store, url: str) -
     del rows
     assert store.load([csv_table(ODD)], ME).new == 2
     assert not upgrade(url)
+
+
+def test_each_mark_of_a_row_stands_in_its_own_column(store: Store) -> None:
+    """What its file says of it, and what somebody has said since."""
+    store.load([csv_table(ROWS + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,9,s,,,,odd\n")], ME)
+    store.judge("doubt", [1], ME, "a bad node")
+    marked = {(row["suspect"], row["doubt"], row["by_hand"]) for row in store.export_rows()[1]}
+    assert marked == {("", "", ""), ("odd", "", ""), ("", "a bad node", "true")}

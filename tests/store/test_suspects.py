@@ -74,3 +74,12 @@ def test_a_system_that_is_removed_doubts_no_result_any_more(store: Store, known:
     assert used(store) == 1
     assert store.remove(System, "my-cluster", ME) == ("no longer suspicious, and used by the models: 2 results",)
     assert used(store) == 3
+
+
+def test_of_two_rates_of_one_size_the_one_that_others_bear_out_is_right(store: Store) -> None:
+    """A slip in the unit: the other sizes tell which of them it is."""
+    runs = ((1, 100.0), (2, 199.0), (4, 0.398), (4, 398.0), (8, 790.0))
+    rows = "".join(f"rated,My_Cluster,{nodes},throughput,{value},samples/s\n" for nodes, value in runs)
+    report = store.load([csv_table(f"application,system,nodes,metric,value,unit\n{rows}")], ME)
+    (line,) = report.suspicious
+    assert "(value 0.398)" in line
