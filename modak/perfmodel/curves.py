@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -117,6 +118,12 @@ class Curve(Fact):
     def octaves(self) -> tuple[int, int]:
         """The fewest and the most nodes that it was measured on, as doublings of one node, rounded up."""
         return (min(self.nodes) - 1).bit_length(), (max(self.nodes) - 1).bit_length()
+
+    @property
+    def name(self) -> str:
+        """The id by which users know it: the same for the same series, layout, ranks per GPU and scale."""
+        key = f"{self.series.model_dump_json()}{self.layout.model_dump_json()}{self.scale}{self.ranks_per_gpu or ''}"
+        return hashlib.sha256(key.encode()).hexdigest()[:12]
 
     @cached_property
     def labels(self) -> Mapping[str, Hashable]:

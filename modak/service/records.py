@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -90,13 +89,7 @@ def record(result: Result) -> Json:
 def model(curve: Curve) -> Json:
     """A fitted curve with its id."""
     dumped = curve.model_dump(mode="json", exclude_none=True)
-    return {"id": model_id(curve), "application": curve.series.application, **dumped, "results_used": curve.results_used}
-
-
-def model_id(curve: Curve) -> str:
-    """The id of a curve: the same for the same series, layout, ranks per GPU and scale."""
-    key = f"{curve.series.model_dump_json()}{curve.layout.model_dump_json()}{curve.scale}{curve.ranks_per_gpu or ''}"
-    return hashlib.sha256(key.encode()).hexdigest()[:12]
+    return {"id": curve.name, "application": curve.series.application, **dumped, "results_used": curve.results_used}
 
 
 def no_model(model_id: str, field: str) -> NotFound:

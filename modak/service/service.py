@@ -223,14 +223,14 @@ class Service:
         """
         if kind != "models":
             return records.item_called(name, self.listing(kind), records.KEYS[kind], kind.removesuffix("s"))
-        curve = next((one for one in self.store.models_in_turn() if records.model_id(one) == name), None)
+        curve = self.store.model(name)
         if curve is None:
             raise records.no_model(name, "name")
         return records.model(curve)
 
     def curves(self, application: str | None = None) -> dict[str, Curve]:
         """The fitted curves of one application, or of all, by their ids."""
-        return {records.model_id(curve): curve for curve in self.store.models(application)}
+        return {curve.name: curve for curve in self.store.models(application)}
 
     def chosen(self, curves: Mapping[str, Curve], model_id: str = "", used_by: str = "") -> Mapping[str, Curve]:
         """Of curves by their ids: all, or that with an id, or those that share results with the prediction of a plan.

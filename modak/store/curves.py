@@ -26,6 +26,7 @@ from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, from_row, key
 FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint()}"
 """The version of the code that fitted a curve, and its forms; curves of another version are fitted again."""
 
+_NAME: Final = re.compile("[0-9a-f]{12}")
 _ROWS_AT_ONCE: Final = 20_000
 
 Numbered = tuple[int, Curve]
@@ -56,6 +57,14 @@ def read(connection: Connection, applications: Sequence[str] | None = None) -> S
     """What there is of some applications (or of all) for :func:`newest`."""
     chosen = [_bodies().where(part) for part in _of(models.c.application, applications)]
     return _found(connection, chosen, stale(connection, applications))
+
+
+def applications_with(connection: Connection, name: str) -> tuple[str, ...]:
+    """The applications that have a curve of this name, or may have one: some of their results changed since curves were fitted."""
+    if not _NAME.fullmatch(name):
+        return ()
+    known = select(models.c.application).where(models.c.name == name)
+    return tuple(connection.scalars(known.union(select(series.c.application).where(BEHIND))))
 
 
 def read_from(connection: Connection, first: int, most: int) -> tuple[Snapshot, frozenset[int]]:
@@ -165,7 +174,7 @@ def keep(connection: Connection, fitted: Sequence[Fitted]) -> None:
         connection.execute(mark)
         connection.execute(delete(models).where(models.c.series_id.in_(numbers)))
         rows = [
-            {"series_id": one.series_id, "application": curve.series.application, "body": curve.model_dump_json()}
+            {"series_id": one.series_id, "application": curve.series.application, "body": curve.model_dump_json(), "name": curve.name}
             for one in same
             for curve in one.curves
         ]

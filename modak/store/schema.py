@@ -170,7 +170,9 @@ models: Final = Table(
     Column("series_id", Integer, ForeignKey("series.id"), nullable=False),
     Column("application", String(200), nullable=False),
     Column("body", Text, nullable=False, doc="modak.perfmodel.Curve as JSON"),
+    Column("name", String(12), nullable=False, doc="the id by which the curve is known"),
     Index("ix_models_application", "application"),
+    Index("ix_models_name", "name"),
     Index("ix_models_series_id", "series_id"),
 )
 

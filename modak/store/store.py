@@ -390,6 +390,12 @@ class Store:
         known = grouped(self._newest(found), lambda curve: curve.series.application)
         return version, {application: tuple(known.get(application, ())) for application in applications}
 
+    def model(self, name: str) -> Curve | None:
+        """The curve of this name, fitted if its results changed; ``None``: there is none."""
+        with reading(self.engine) as connection:
+            found = curves.read(connection, curves.applications_with(connection, name))
+        return next((curve for curve in self._newest(found) if curve.name == name), None)
+
     def models_page(self, cursor: str | None = None, limit: int = 100) -> Page[Curve]:
         """A page of all curves, in the order of their series. Where results changed, only the curves of these series are fitted.
 

@@ -32,6 +32,25 @@ def test_models_follow_the_data(store: Store) -> None:
     assert store.models("other") == ()
 
 
+def test_a_model_is_found_by_its_name_alone(store: Store) -> None:
+    """Other applications' models are not read for it: of 25,000 that takes seconds. What is not fitted yet is."""
+    store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], ME)
+    (one, *_), (other, *_) = store.models("3dgan"), store.models("other")
+    with writing(store.engine) as connection:
+        connection.execute(update(schema.models).where(schema.models.c.application == "other").values(body="not read"))
+    assert (store.model(one.name), store.model("unknown")) == (one, None)
+    assert one.name != other.name
+    store.load([csv_table(ROWS.replace("3dgan", "more"))], ME)
+    (new,) = fit(results_of(store, "more"))
+    assert store.model(new.name) == new
+
+
+@pytest.mark.parametrize("name", ["", "%", "\0", "\ud800", "A" * 12])
+def test_what_is_no_name_of_a_model_is_not_looked_for(store: Store, name: str) -> None:
+    """PostgreSQL takes no text with some of them."""
+    assert store.model(name) is None
+
+
 def test_curves_of_other_forms_are_fitted_again(tmp_path: Path) -> None:
     """Coefficients mean nothing to forms that they were not fitted with: a new form needs no other version number."""
     url = f"sqlite:///{tmp_path / 'modak.db'}"
