@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
 from operator import itemgetter
@@ -165,8 +165,10 @@ def words_of(params: Mapping[str, Any]) -> dict[str, str]:
 def by_configuration(cells: Iterable[Cell]) -> MeasuredRuns:
     """Results by their configuration and run."""
     found: dict[Configuration, dict[RunKind, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    same: dict[Configuration, Configuration] = {}  # one object for all of its runs: thousands are kept
     for cell in cells:
         run = run_of(cell.series, cell.layout)
+        run = replace(run, configuration=same.setdefault(run.configuration, run.configuration))
         found[run.configuration][run].append(cell)
     return MeasuredRuns(found)
 

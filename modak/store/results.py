@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any, Final
 
@@ -52,7 +53,7 @@ def check_limit(limit: int) -> None:
 def having_parameters(connection: Connection, filters: Mapping[str, str], most: int) -> list[Cell]:
     """Of at most so many of the results that match the filters and tell parameters those that are not suspect, by series and layout, under
     their systems' own names; the others are not read."""
-    own, found = OwnNames(connection), dict[tuple[int, Sequence[int]], Cell]()
+    own, found, laid_out = OwnNames(connection), dict[tuple[int, Sequence[int]], Cell](), cache(layout)
     columns = (results.c.series_id, results.c.id, results.c.value, results.c.suspect_id, results.c.doubt_id)
     chosen = select(*columns, *(results.c[name] for name in LAYOUT)).where(results.c.replaced_by == 0).order_by(*columns[:2])
     for keys in _in_turn(connection, filters, having=series.c.params != _NO_PARAMETERS):
@@ -62,7 +63,7 @@ def having_parameters(connection: Connection, filters: Mapping[str, str], most: 
                 continue
             at = (number, tuple(place))
             if at not in found:
-                found[at] = Cell(own.key(keys[number]), layout(place))
+                found[at] = Cell(own.key(keys[number]), laid_out(at[1]))
             found[at].ids.append(identity)
             found[at].values.append(value)
         most -= len(rows)
