@@ -203,7 +203,7 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
         return
     if counts.nodes and counts.nodes > limit:
         message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {limit}"
-        raise Infeasible(message, field=f"job_options.{'node_count' if request.job_options.node_count else 'request_specific_nodes'}")
+        raise Infeasible(message, field=_field_of_nodes(request))
     usable = memory.usable_gb(target)
     asked = request.job_options.memory_limit
     if usable and asked and asked > round(usable * 1e9):
@@ -218,6 +218,13 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
         raise Infeasible(fault.message, field=fault.field)
     if request.job_options.request_gpus and target.node and not target.node.accelerators:
         raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
+
+
+def _field_of_nodes(request: Request) -> str:
+    """The field of the request that says how many nodes it needs."""
+    options = request.job_options
+    given = [name for name in ("node_count", "request_specific_nodes") if getattr(options, name)]
+    return f"job_options.{given[0]}" if given else "application.mpi_ranks"
 
 
 def _without_gpus(asked: int, target: Target) -> str:

@@ -71,14 +71,11 @@ modak_report() {
 modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how many processes this node had no memory for @killed@
 modak_lacked() { # if srun ended all ranks, and not because somebody stopped them: whether this node lacked memory @killed@
     local lacked=true @killed@
-    case "${MODAK_KILLED:+${MODAK_STATUS}}" in @killed@
-        137) ;; @killed@
-        143) @killed@
-            test -z "${MODAK_STOPPED:-}" || return 0 @killed@
-            @UNDISTURBED@ || return 0 @killed@
-            ;; @killed@
-        *) return 0 ;; @killed@
-    esac @killed@
+    test -n "${MODAK_KILLED:-}" || return 0 @killed@
+    test "${MODAK_STATUS}" -eq 137 || { @killed@
+        test "${MODAK_STATUS}${MODAK_STOPPED:-}" = 143 && @killed@
+            @UNDISTURBED@ @killed@
+    } || return 0 @killed@
     test "$(modak_killed)" != "${MODAK_KILLED}" || lacked=false @killed@
     printf ', "out_of_memory": %s' "${lacked}" @killed@
 } @killed@

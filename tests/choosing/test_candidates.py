@@ -868,11 +868,18 @@ def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}
 
 
-@pytest.mark.parametrize(("field", "given"), [("node_count", 6), ("request_specific_nodes", "node[1-6]")])
-def test_more_nodes_than_there_are_are_refused_by_the_field_that_asks_for_them(known: Known, field: str, given: int | str) -> None:
-    """By their number, or by their names."""
-    with pytest.raises(Infeasible, match=rf"job_options.{field}: 6 nodes requested, but a job on hlrs-testbed can have at most 5"):
-        candidates(known, "hlrs-testbed", job_options={field: given})
+@pytest.mark.parametrize(
+    ("field", "given"),
+    [
+        ("job_options.node_count", {"job_options__node_count": 6}),
+        ("job_options.request_specific_nodes", {"job_options__request_specific_nodes": "node[1-6]"}),
+        ("application.mpi_ranks", {"application__mpi_ranks": 6, "job_options__process_count_per_node": 1}),
+    ],
+)
+def test_more_nodes_than_there_are_are_refused_by_the_field_that_asks_for_them(known: Known, field: str, given: dict[str, Any]) -> None:
+    """By their number, by their names, or by the ranks on each."""
+    with pytest.raises(Infeasible, match=rf"{field}: 6 nodes requested, but a job on hlrs-testbed can have at most 5"):
+        candidates(known, "hlrs-testbed", **given)
 
 
 @pytest.mark.parametrize("field", ["application.threads", "job_options.core_count_per_process"])

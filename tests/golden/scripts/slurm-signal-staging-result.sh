@@ -114,15 +114,12 @@ modak_report() {
 modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how many processes this node had no memory for
 modak_lacked() { # if srun ended all ranks, and not because somebody stopped them: whether this node lacked memory
     local lacked=true
-    case "${MODAK_KILLED:+${MODAK_STATUS}}" in
-        137) ;;
-        143)
-            test -z "${MODAK_STOPPED:-}" || return 0
+    test -n "${MODAK_KILLED:-}" || return 0
+    test "${MODAK_STATUS}" -eq 137 || {
+        test "${MODAK_STATUS}${MODAK_STOPPED:-}" = 143 &&
             env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
-                grep "^JobId=${SLURM_JOB_ID} .* JobState=RUNNING " | grep -v -E " (Preempt|Suspend)Time=[0-9]" >/dev/null || return 0
-            ;;
-        *) return 0 ;;
-    esac
+                grep "^JobId=${SLURM_JOB_ID} .* JobState=RUNNING " | grep -v -E " (Preempt|Suspend)Time=[0-9]" >/dev/null
+    } || return 0
     test "$(modak_killed)" != "${MODAK_KILLED}" || lacked=false
     printf ', "out_of_memory": %s' "${lacked}"
 }
