@@ -78,6 +78,11 @@ class OtherSite(ModakError):
     title = "the form is of another site"
 
 
+def _as_browsers_name(host: str) -> str:
+    """A host and port without TLS, as an ``Origin`` has them; proxies and people also write the default port, and capitals."""
+    return host.lower().removesuffix(":80")
+
+
 def issuer_of(settings: Settings) -> oidc.Issuer | None:
     """The issuer that the settings name. Raises as :func:`modak.auth.oidc.check` does."""
     if not settings.oidc_issuer:
@@ -108,7 +113,7 @@ class Gate:
         self._rates = RateLimit(settings.rate_per_minute)
         self._anonymous = Principal("", frozenset(("read", "optimise") if settings.anonymous else ()))
         public = urlsplit(settings.public_url)  # a proxy need not pass on the name by which it was called
-        self._sites = frozenset((*split_list(settings.browser_origins), f"{public.scheme}://{public.netloc}"))
+        self._sites = frozenset((*split_list(settings.browser_origins), f"{public.scheme}://{_as_browsers_name(public.netloc)}"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with its principal in ``scope["state"]``, or answer why not."""
@@ -129,7 +134,7 @@ class Gate:
         sent = [value for name, value in scope["headers"] if name == b"authorization"]
         needed = scope_of(scope["method"], scope["path"])
         if scope["method"] not in _READING and self._forged(dict(scope["headers"])):
-            raise OtherSite("send it from a page of this service, or of a site that MODAK_BROWSER_ORIGINS names")
+            raise OtherSite("send it from a page of this service (at MODAK_PUBLIC_URL), or of a site that MODAK_BROWSER_ORIGINS names")
         who = self._anonymous
         if sent:
             wait = self._rates.take(address, 0.0)
@@ -161,7 +166,7 @@ class Gate:
         """
         relation, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin", b"").decode("latin-1")
         if relation is None:
-            own = headers.get(b"host", b"").decode("latin-1")
+            own = _as_browsers_name(headers.get(b"host", b"").decode("latin-1"))
             return bool(origin) and origin.rpartition("//")[2] != own and origin not in self._sites
         return relation in (b"cross-site", b"same-site") and origin not in self._sites
 

@@ -293,6 +293,23 @@ def test_where_browsers_say_no_more_a_page_is_told_by_its_sites_name(
     assert answer.status_code == status
 
 
+@pytest.mark.parametrize(
+    ("origin", "host", "public"),
+    [
+        ("http://modak.site", "modak.site:80", ""),
+        ("http://modak.site", "Modak.Site", ""),
+        ("http://modak.site", "127.0.0.1:8000", "http://Modak.site:80/modak"),
+    ],
+)
+def test_a_site_is_known_whether_or_not_its_usual_port_is_named(
+    opened: ExitStack, own_database: Path, origin: str, host: str, public: str
+) -> None:
+    """nginx's ``$host:$server_port``, which many proxies pass on, names it; browsers do not."""
+    site = opened.enter_context(Site(own_database, public_url=public, trusted_proxies="127.0.0.1"))
+    asked = site.call("POST", "/validations", site.keys["admin"], content="{}", headers={"Host": host, "Origin": origin})
+    assert asked.json()["title"] != "the form is of another site"
+
+
 def test_a_named_sites_page_may_load(opened: ExitStack, own_database: Path) -> None:
     """With a token, as it may ask."""
     site = opened.enter_context(Site(own_database, browser_origins="https://ide.example.org"))
