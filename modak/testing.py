@@ -105,8 +105,9 @@ def check_scheduler(scheduler: Scheduler) -> None:
     if scheduler.launcher:
         misfit = plugins.find("launchers", scheduler.launcher).unfit(JOBS[-1], scheduler)
         _claim(not misfit, f"launcher is one that works under this scheduler: {misfit}")
-    for text in (scheduler.preempted, scheduler.undisturbed):
-        _claim(not rule_fault(text), f"{text!a:.200} is shell text: {rule_fault(text)}")
+    for name in ("preempted", "undisturbed"):
+        fault = rule_fault(getattr(scheduler, name))
+        _claim(not fault, f"{name} is shell text: {fault}")
     for job in (*JOBS, *(replace(job, attributes=SAID) for job in JOBS)):
         header = scheduler.directives(job)
         _claim(header == scheduler.directives(job), "the same job gives the same header")

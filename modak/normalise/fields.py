@@ -29,7 +29,8 @@ _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def events(value: Any, path: str) -> Read:
-    """Events for notification: Torque's letters (``abe``, ``n``) or Slurm's words, as text or list. Unknown words are left out."""
+    """Events for notification: Torque's letters (``abe``, ``n``) or Slurm's words, as text or list. Words in capitals that are not known are
+    left out: Slurm has more than other schedulers."""
     entries, known = items(value), f"Torque's letters a, b, e, n together, or words: {', '.join(name.upper() for name in _EVENTS)}"
     found: list[str] = []
     notes: tuple[Fault, ...] = ()
@@ -41,7 +42,7 @@ def events(value: Any, path: str) -> Read:
                 notes += (Fault(path, f"{shown(entry)} is read as 'time_limit': the mail comes at the limit"),)
         elif said and set(said) <= set(_LETTERS):
             found += [event for letter in said for event in _LETTERS[letter]]
-        elif isinstance(entry, str) and re.fullmatch(r"[A-Za-z_]+", entry):
+        elif isinstance(entry, str) and re.fullmatch(r"[A-Z][A-Z_]+", entry):
             notes += (Fault(path, f"{shown(entry)} is unknown and is ignored; known: {known}"),)
         else:
             return wrong(path, known)
