@@ -134,7 +134,7 @@ def recommend(
 ) -> None:
     """Rank the possible configurations for a request.
 
-    Example: modak recommend --application solver --system my-cluster --max-nodes 8
+    Example: modak recommend --application solver --system my-cluster
     """
     options = {
         "target.name": system,

@@ -127,7 +127,7 @@ def list_(
 ) -> None:
     """Show results.
 
-    Example: modak results list --application solver --where params.cells=64000000
+    Example: modak results list --application solver --where params.cells=8000
     """
     filters = _filters(application, system, metric, where)
     if used_by is not None:
@@ -264,7 +264,7 @@ def compare(
 ) -> None:
     """Compare results that differ in one column only. Shows the ratio, and whether it exceeds the noise of repeated runs.
 
-    Example: modak results compare runtime none charliecloud --application solver
+    Example: modak results compare runtime none apptainer --application solver
     """
     from modak.facts import System, own_names
     from modak.results.comparison import also_differ, spelt_alike

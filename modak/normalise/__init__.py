@@ -163,7 +163,8 @@ _RUNTIME_SPELLINGS: Final = {"singularity-ce": "singularity", "apptainer/singula
 
 def _runtime(value: Any, path: str) -> Read:
     if isinstance(value, str) and fold(value) in OUT_OF_SUPPORT:
-        how = f"supported: {', '.join(plugins.names('runtimes'))}, which run Docker's images, too (application.container_runtime)"
+        runtimes = ", ".join(name for name in plugins.names("runtimes") if name != "none")
+        how = f"supported: none, or {runtimes}, which run Docker's images, too (application.container_runtime: docker://IMAGE)"
         return refused(path, f"{fold(value)} is not supported; {how}")
     return choice(plugins.names("runtimes"), plugins.aliases("runtimes") | _RUNTIME_SPELLINGS)(value, path)
 

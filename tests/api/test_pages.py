@@ -367,6 +367,11 @@ def test_another_sites_page_sends_no_form(web: TestClient) -> None:
     assert (answer.status_code, "<h1>The form is of another site</h1>" in answer.text) == (403, True)
 
 
+def test_a_form_may_name_its_own_site(web: TestClient) -> None:
+    """Under ``no-referrer``, browsers write ``Origin: null``: without TLS nothing else tells whose form it is."""
+    assert web.get("/ui/").headers["referrer-policy"] == "same-origin"
+
+
 @pytest.mark.parametrize("path", ["/ui/results?application=", "/ui/models?application=", "/ui/plans/"])
 def test_what_an_address_says_is_escaped(web: TestClient, path: str) -> None:
     """Also where nothing has that name."""

@@ -167,23 +167,25 @@ def test_each_setting_is_in_the_help_of_the_commands_that_it_is_for(run: Run) ->
     assert {"modak serve --help", "modak images build --help"} <= set(re.findall(r"modak .*--help", helps[0]))
 
 
-def test_the_examples_of_the_help_are_accepted() -> None:
-    """Each is a line of its own, with options and arguments that its command has."""
+def test_the_examples_of_the_help_are_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is a line of its own, also on a usual terminal, with options and arguments that its command has."""
     from modak.cli import app
 
     def commands(command: Any) -> Iterator[Any]:
         below = getattr(command, "commands", None)
         yield from [command] if below is None else (found for one in below.values() for found in commands(one))
 
+    monkeypatch.setenv("COLUMNS", "80")
     root = typer.main.get_command(app)
     examples = [line for one in commands(root) for line in re.findall(r": modak (.*)$", one.help or "", re.MULTILINE)]
     assert len(examples) > 15
-    for words in map(shlex.split, examples):
+    for example in examples:
         command: Any = root
+        words = shlex.split(example)
         while hasattr(command, "commands"):
             command = command.commands[words.pop(0)]
-        command.make_context(command.name, words).close()
-        assert len(shlex.join(words)) < 70
+        with command.make_context(command.name, words) as context:
+            assert f": modak {example}\n" in command.get_help(context)
 
 
 @pytest.mark.parametrize(

@@ -700,7 +700,7 @@ def test_no_mail_and_mail_is_mail() -> None:
         ("job_options", "wall_time_limit", "00:00:59", "from one minute to one year"),
         ("job_options", "wall_time_limit", 30, "from one minute to one year; 30 counts seconds: 30 minutes are '00:30:00'"),
         ("application", "minimal_efficiency", 75, "allowed: a fraction of 1; 75% is 0.75"),
-        ("target", "container_runtime", "docker", "none, which run Docker's images, too (application.container_runtime)"),
+        ("target", "container_runtime", "docker", "enroot, which run Docker's images, too (application.container_runtime: docker://IMAGE)"),
         ("application", "executable", "./x; curl e", "character 4"),
         (
             "application",
