@@ -134,6 +134,14 @@ def test_what_is_learned_of_one_network_tells_of_the_next() -> None:
     assert unseen.guesses(elsewhere, known) == guesses(elsewhere, results)
 
 
+def test_a_parameter_that_nobody_else_has_is_no_reason_to_learn_the_others_anew() -> None:
+    """The model does not have it."""
+    known = by_configuration([*measured("known", range(60), 1.0), *measured("new", range(10), 2.0)])
+    own = key("new", 81).model_copy(update={"params": {**params(81), "own": "7"}})
+    first, again = (calls([run_of(series, Layout(batch_size=64))], known) for series in (key("new", 80), own))
+    assert again < first / 10
+
+
 def test_what_is_known_at_all_batch_sizes_is_kept_once_whatever_size_is_asked_for() -> None:
     """A copy for each size that was ever asked for would fill the memory; runs that tell no size count as being of the one asked for."""
     results = measured("known", range(10), 1.0)
