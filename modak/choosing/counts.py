@@ -37,8 +37,11 @@ class StatedCounts:
         return math.ceil(self.ranks / fewest)
 
 
-def stated_counts(request: Request, target: Target) -> StatedCounts:
-    """The counts that the request states. If they contradict each other, total ranks and nodes are kept and the others follow."""
+def stated_counts(request: Request, target: Target, *, distributed: bool = False) -> StatedCounts:
+    """The counts that the request states. If they contradict each other, total ranks and nodes are kept and the others follow.
+
+    ``distributed``: results say that the run has several processes, whether the request says so or not.
+    """
     options, application = request.job_options, request.application
     ranks = application.mpi_ranks
     nodes, per_node, notes = _nodes_of_ranks(request)
@@ -46,7 +49,7 @@ def stated_counts(request: Request, target: Target) -> StatedCounts:
     cores, fewer_cores = _cores_that_are_there(options.core_count, target)
     if cores and not per_node and not ranks and is_single_threaded(request):
         per_node = max(1, cores // (threads or 1))
-    elif cores and threads is None and (per_node or not is_distributed(request)):
+    elif cores and threads is None and (per_node or not (distributed or is_distributed(request))):
         threads = max(1, cores // (per_node or 1))
     shared = max(cores, threads or 1) if cores and not per_node else None
     gpus, other_gpus = _gpus(request, target)

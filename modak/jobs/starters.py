@@ -10,6 +10,7 @@ from modak.normalise.mpirun import LAUNCHERS
 from modak.text.programs import (
     ALONE,
     FLAGS,
+    SCRIPTS,
     is_python,
     is_script,
     options_of,
@@ -23,7 +24,7 @@ from modak.text.programs import (
 from modak.text.words import Joined, Variable, Word, line, literal, variables
 from modak.tuning.setting import option_words
 
-OTHERS: Final = LAUNCHERS | {"jsrun", "charmrun"}
+OTHERS: Final = LAUNCHERS | {"jsrun", "charmrun", "mpirun.lsf"}
 """Launchers that are none of PyTorch's."""
 _LIKE_MPIRUN: Final = re.compile(r"(.*[-_.])?mpi(run|exec)([-_.].*)?")
 """Names of launchers that are called after MPI's: ``likwid-mpirun``, ``mpirun_rsh``, ``ff-mpirun`` (FreeFEM)."""
@@ -122,12 +123,14 @@ def starter(command: tuple[Word, ...]) -> str | None:
 
 
 def _is_of_mpi(name: str) -> bool:
-    """Whether a program starts ranks, which MPI may connect, by its name.
+    """Whether a program starts ranks, which MPI may connect, by its name. That of a script may say what it contains.
 
     >>> _is_of_mpi("srun"), _is_of_mpi("ff-mpirun"), _is_of_mpi("mpiexec_mpt"), _is_of_mpi("mpirunner"), _is_of_mpi("torchrun")
     (True, True, True, False, False)
+    >>> _is_of_mpi("mpirun.lsf"), _is_of_mpi("run-mpirun.sh"), _is_of_mpi("mpirun.job")
+    (True, False, False)
     """
-    return name in OTHERS or _LIKE_MPIRUN.fullmatch(name) is not None
+    return name in OTHERS or (_LIKE_MPIRUN.fullmatch(name) is not None and not name.endswith((".py", *SCRIPTS)))
 
 
 def _of_mxnet(command: tuple[Word, ...]) -> str | None:

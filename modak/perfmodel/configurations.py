@@ -86,7 +86,13 @@ class Throughputs:
 
     def throughputs(self, batch: float | None, *, all_sizes: bool) -> dict[Identity, Sizes]:
         """Log throughputs by application and log2 of the batch size: at all sizes, or at the one nearest to ``batch``."""
-        return self._kept.get((batch, all_sizes), lambda: self._throughputs(batch, all_sizes=all_sizes))
+        of_any = bool(batch) and all_sizes and self._all_sized
+        return self._kept.get((of_any or batch, all_sizes), lambda: self._throughputs(batch, all_sizes=all_sizes))
+
+    @cached_property
+    def _all_sized(self) -> bool:
+        """Whether all runs tell their batch size, so that throughputs at all sizes are the same for any size that is asked for."""
+        return all("batch" in run.features for run in self.logs)
 
     def _throughputs(self, batch: float | None, *, all_sizes: bool) -> dict[Identity, Sizes]:
         known = _by_batch(self, batch)

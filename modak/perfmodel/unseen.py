@@ -225,7 +225,8 @@ def _from_parameters(asked: Sequence[RunKind], known: MeasuredRuns, transfer: Tr
     """Estimates from the parameters of applications that were measured in the configuration, and of those that a transfer tells there."""
     if not asked:
         return {}
-    configuration, names = asked[0].configuration, frozenset(asked[0].features)
+    configuration = asked[0].configuration
+    names = frozenset(known.columns[configuration]).intersection(asked[0].features)
     key = (configuration, names, *([transfer.batch] if transfer else []))
     (fitted,) = known.learned.get(key, lambda: (_fitted(configuration, names, known, transfer),))
     if fitted is None:

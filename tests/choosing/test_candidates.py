@@ -925,6 +925,13 @@ def test_cores_on_nodes_of_which_nothing_is_known_are_threads(known: Known) -> N
     assert layouts(candidates(known, None, application__mpi_ranks=4, **asked)) == {(4, 6, 0)}
 
 
+@pytest.mark.parametrize(("cores", "found"), [(12, {(4, 3, 4), (1, 3, 1)}), (2, {(4, 1, 4)})])
+def test_cores_are_shared_by_ranks_of_which_results_alone_tell(known: Known, cores: int, found: set[tuple[int, int, int]]) -> None:
+    """The request does not say that the training is distributed: each of four ranks had as many threads as the node was to have cores."""
+    given: dict[str, Any] = {"application": "resnet50", "optimisation": TRAINING, "job_options__core_count": cores}
+    assert layouts(candidates(known, "skylake-bronze-1080ti", **given)) == found
+
+
 def test_fewer_cores_than_ranks_for_all_gpus_are_warned_of(known: Known) -> None:
     """Each rank has a core."""
     training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}

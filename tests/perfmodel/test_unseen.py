@@ -134,6 +134,24 @@ def test_what_is_learned_of_one_network_tells_of_the_next() -> None:
     assert unseen.guesses(elsewhere, known) == guesses(elsewhere, results)
 
 
+def test_a_parameter_that_nobody_else_has_is_no_reason_to_learn_the_others_anew() -> None:
+    """The model does not have it."""
+    known = by_configuration([*measured("known", range(60), 1.0), *measured("new", range(10), 2.0)])
+    own = key("new", 81).model_copy(update={"params": {**params(81), "own": "7"}})
+    first, again = (calls([run_of(series, Layout(batch_size=64))], known) for series in (key("new", 80), own))
+    assert again < first / 10
+
+
+def test_what_is_known_at_all_batch_sizes_is_kept_once_whatever_size_is_asked_for() -> None:
+    """A copy for each size that was ever asked for would fill the memory; runs that tell no size count as being of the one asked for."""
+    results = measured("known", range(10), 1.0)
+    (sized,) = by_configuration(results).measured.values()
+    assert sized.throughputs(16, all_sizes=True) is sized.throughputs(64, all_sizes=True)
+    unknown = results[0].model_copy(update={"layout": Layout()})
+    (unsized,) = by_configuration([unknown, *results[1:]]).measured.values()
+    assert unsized.throughputs(16, all_sizes=True) != unsized.throughputs(64, all_sizes=True)
+
+
 def test_a_parameter_that_no_network_has_costs_nothing() -> None:
     """Networks elsewhere tell nothing of it: on a service with 2,000 applications the first such request computed for ten seconds."""
     atoms = SeriesKey.model_validate({"application": "md", "system": "new", "params": {"atoms": "1000"}, **METRIC})
