@@ -29,8 +29,10 @@ _EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def events(value: Any, path: str) -> Read:
-    """Events for notification: Torque's letters (``abe``, ``n``) or Slurm's words, as text or list. Words in capitals that are not known are
-    left out: Slurm has more than other schedulers."""
+    """Events for notification: Torque's letters (``abe``, ``n``) or Slurm's words, as text or list.
+
+    Words in capitals that are not known are left out: Slurm has more than other schedulers.
+    """
     entries, known = items(value), f"Torque's letters a, b, e, n together, or words: {', '.join(name.upper() for name in _EVENTS)}"
     found: list[str] = []
     notes: tuple[Fault, ...] = ()

@@ -189,7 +189,8 @@ def test_ranks_that_slurm_ends_while_there_is_memory_lack_none(slurm: Slurm, tmp
     spec = replace(FOUR_RANKS, resources=Resources(nodes=nodes, ranks_per_node=2), plan_id="killed", report=report)
     job = slurm.submit(written(replace(spec, command=("bash", "-c", dies)), tmp_path), tmp_path)
     result = json.loads((tmp_path / f"modak-result-{job.id}.json").read_text())
-    assert result["exit_status"] in (137, 143) and result["out_of_memory"] is False, (result, job)
+    assert result["exit_status"] in (137, 143), (result, job)
+    assert result["out_of_memory"] is False, (result, job)
 
 
 def test_a_cancelled_run_lacked_nothing(slurm: Slurm, tmp_path: Path) -> None:
