@@ -12,7 +12,7 @@ Answer = TypeVar("Answer")
 class Cache:
     """At most ``most`` results of a pure function, by key; the oldest goes first. Thread-safe; two threads may compute the same result.
 
-    All results of a cache come from one ``work_out``, which says their type.
+    All results of a key come from one ``work_out``, which says their type.
     """
 
     def __init__(self, most: int) -> None:

@@ -107,7 +107,8 @@ def check_room(search: CandidateSearch, shapes: tuple[Shape, ...]) -> tuple[Shap
     limit, found = target.largest_job, with_room(search, shapes)
     if not found:
         least = min(_nodes_for(counts, shape) for shape in shapes)
-        message = f"{counts.ranks} ranks requested, on at least {least} nodes, but a job on {target.title} can have at most {limit}"
+        given = f" (with job_options.core_count {search.request.job_options.core_count})" if counts.cores else ""
+        message = f"{counts.ranks} ranks requested, on at least {least} nodes{given}, but a job on {target.title} can have at most {limit}"
         raise Infeasible(message, field="application.mpi_ranks")
     return found
 

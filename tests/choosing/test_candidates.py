@@ -918,6 +918,13 @@ def test_measured_layouts_have_no_more_cores_than_the_request_gives(known: Known
     assert layouts(candidates(known, job_options__core_count=24, **distributed)) == {(2, 12, 0)}
 
 
+def test_ranks_that_have_no_room_for_few_cores_are_refused_with_these(known: Known) -> None:
+    """Without them the ranks have room: five nodes have 100 cores."""
+    told = r"48 ranks requested, on at least 48 nodes \(with job_options.core_count 1\), but a job on hlrs-testbed can have at most 5"
+    with pytest.raises(Infeasible, match=told):
+        candidates(known, "hlrs-testbed", application__app_type="mpi", application__mpi_ranks=48, job_options__core_count=1)
+
+
 def test_cores_on_nodes_of_which_nothing_is_known_are_threads(known: Known) -> None:
     """Of the ranks that the request gives, or of one."""
     asked: dict[str, Any] = {"optimisation": HYBRID, "application__app_type": "hpc", "job_options__core_count": 24}
