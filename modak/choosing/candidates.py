@@ -62,7 +62,6 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     """
     if request.application.allowed_ranks and not request.application.mpi_ranks:
         return _of_allowed_ranks(request, target, curves)
-    check_limits(stated_counts(request, target), request, target)
     problem, several = of_one_problem(request, curves, target.names)
     of_problem = (*several, *unknown_dataset(request, curves), *unknown_build(request, curves))
     request = with_problem(request, problem)
@@ -71,6 +70,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     single = is_single_threaded(request) or ran_single_threads(curves, request)
     distributed = _runs_distributed(request, target, measured, curves)
     counts = stated_counts(request, target, distributed=distributed)
+    check_limits(counts, request, target)
     search = CandidateSearch(request, target, counts, curves, host, distributed, single)
     found = _fitting(search, _shapes(search, measured))
     if measured and not with_room(search, found.shapes, queued=True):
