@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from modak.dsl import Notice
-from modak.errors import Conflict
+from modak.errors import Conflict, RequestError
 from modak.jobs.spec import JobSpec, changed
 from modak.jobs.starters import COMMAND
 from modak.launchers import Launcher
@@ -174,4 +174,7 @@ def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Sch
     """Launcher, runtime and application as one command, each on a line of its own."""
     words.check_program(job.command, field="application.executable")
     inside = [words.replaced(each, around.inside) for each in launcher.inside(job, scheduler)]
+    if ":" in [words.replaced(each, around.variables) for each in inside] and launcher.words(job, scheduler, ()):
+        why = f"a launcher ({launcher.name}) starts what follows a word ':' as another program, which is not checked"
+        raise RequestError(f"{why}; where the program is to read it, write sh -c '…'", field="application.arguments")
     return continued(around.start, inside) if around.start.words else command_line(inside)

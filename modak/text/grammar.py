@@ -116,15 +116,15 @@ _DENIED: Final = re.compile(
     r"(?:LD_|BASH|PYTHON|PERL|GIT_|SSH_|SLURM_|SBATCH_|SRUN_|PBS_|DYLD_|APPTAINER|SINGULARITY(?!_DIR$)).*"
     r"|ENV|IFS|PATH|CDPATH|PS4|SHELLOPTS|PROMPT_COMMAND|GLIBC_TUNABLES|GCONV_PATH"
     # programs that scripts call: tar, curl, launchers, runtimes
-    r"|TAR_OPTIONS|CURL_HOME|(?:OPAL|PRTE|PMIX)_(?:(?:INSTALL_)?PREFIX|(?:PKG)?LIBDIR)"
-    r"|(?:OMPI|PRTE|PMIX)_MCA_.*(?:agent|path|[rs]sh_args|param_files)"
+    r"|TAR_OPTIONS|CURL_HOME|(?:OPAL|PRTE|PMIX)_[A-Z_]*(?:PREFIX|DIR)"
+    r"|(?:OMPI|PRTE|PMIX)_MCA_.*(?:agent|path|[rs]sh_args|param_files|file_prefix)"
     r"|(?:I_MPI_)?HYDRA_(?:LAUNCHER|BOOTSTRAP)_EX(?:EC|TRA).*"
     r"|(?:FLUX|LSB|LSF)_.*|CONTAINERS_.*|ENROOT_(?:SYS)?CONF(?:IG)?_PATH"
     # bash's own: it evaluates what some of them are set to as arithmetic, in which $( ) is run, and others cannot be set
     r"|_|S?RANDOM|SECONDS|OPTIND|HISTCMD|LINENO|E?UID|PPID|GROUPS|DIRSTACK|FUNCNAME|EPOCH(?:SECONDS|REALTIME)"
 )
 _DENIED_VALUE: Final = re.compile(
-    r"HOME|XDG_CONFIG_HOME|PWD|OLDPWD"  # where programs look for their settings
+    r"HOME|XDG_CONFIG_HOME|PWD|OLDPWD|OPENSSL_(?:CONF|ENGINES|MODULES)"  # where programs look for their settings
     r"|OMP_TOOL_LIBRARIES|CUDA_INJECTION64_PATH|FI_PROVIDER_PATH"  # libraries that are loaded into programs
 )
 """What the submitter's own value is harmless for, but not one that a request chooses."""

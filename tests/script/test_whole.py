@@ -169,6 +169,29 @@ def test_the_first_word_is_a_program(program: str, field: str) -> None:
         render(replace(SMALL, **changed), "shell")
 
 
+@pytest.mark.parametrize(("scheduler", "launcher", "flavour", "nodes"), [
+    ("slurm", "srun", None, 2), ("slurm", "mpirun", "openmpi", 2), ("torque", "mpirun", "mpich", 1), ("pbspro", "pals", None, 2),
+    ("lsf", "jsrun", None, 2), ("slurm", "torchrun", None, 2),
+])  # fmt: skip
+@pytest.mark.parametrize("command", ["./solver x : -n 1 touch pwned", "./solver ${SEP} touch pwned"])
+def test_no_word_ends_the_command_for_its_launcher(command: str, scheduler: str, launcher: str, flavour: str | None, nodes: int) -> None:
+    """Behind ``:`` launchers start another program, also outside the container: refused, from a variable of the request's own, too."""
+    has = Resources(nodes=nodes, ranks_per_node=2)
+    of: dict[str, Any] = {"launcher": launcher, "launcher_flavour": flavour, "resources": has, "environment": {"SEP": ":"}}
+    job = replace(SMALL, command=words.parse(command, names=["SEP"]), **of)
+    with pytest.raises(RequestError, match=r"application.arguments: a launcher"):
+        render(job, scheduler)
+
+
+def test_a_colon_is_a_word_like_others_to_what_only_one_process_reads(tmp_path: Path) -> None:
+    """Without a launcher it reaches the program, and so do words that only contain it."""
+    stub(tmp_path, "solver", 'echo "$@"')
+    done = ran(render(replace(SMALL, command=("solver", "a", ":", "b")), "shell").text, tmp_path)
+    assert done.stdout == "a : b\n"
+    has = Resources(nodes=2, ranks_per_node=2)
+    assert "./solver a:b ::" in render(replace(SMALL, command=("./solver", "a:b", "::"), launcher="srun", resources=has), "slurm").text
+
+
 def test_the_first_failure_ends_the_job(tmp_path: Path) -> None:
     """A command before the run that fails is not run over, and its status is the job's."""
     job = replace(SMALL, pre=("bash", "-c", "exit 7"), command=("echo", "too late"))

@@ -36,9 +36,13 @@ HEADERS = {
             *("LD_PRELOAD", "PATH", "BASH_ENV", "IFS", "SINGULARITY_BIND", "PBS_X", "ENV"),
             *("TAR_OPTIONS", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "FLUX_RC1_PATH"),
             *("HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS", "PMIX_INSTALL_PREFIX", "OPAL_PKGLIBDIR"),
+            *("OPAL_SYSCONFDIR", "OPAL_DESTDIR", "OPAL_EXEC_PREFIX", "OMPI_MCA_mca_base_envar_file_prefix"),
         ],
     ),
-    "SettableName": (["OMP_STACKSIZE", "TMPDIR"], ["PATH", "MODAK_SCRATCH", "HOME", "XDG_CONFIG_HOME", "OMP_TOOL_LIBRARIES"]),
+    "SettableName": (
+        ["OMP_STACKSIZE", "TMPDIR"],
+        ["PATH", "MODAK_SCRATCH", "HOME", "XDG_CONFIG_HOME", "OMP_TOOL_LIBRARIES", "OPENSSL_CONF"],
+    ),
     "SiteResource": (
         ["matlab=1", "filesystems=home:eagle", "lic@server=2"],
         ["matlab", "a=", "=b", "a=-x", "a=b c", "a=b=c", "-a=b", "select=2", "Prologue=/x", "h_vmem=1G", "a=b,c=d"],
