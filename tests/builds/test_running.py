@@ -112,12 +112,14 @@ def test_a_process_whose_name_is_no_text_is_in_nobodys_way(tmp_path: Path) -> No
 
 
 def test_tools_see_no_secret_and_no_setting_of_pips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proxies and their own settings they do see."""
+    """Proxies and their own settings they do see; a home they have in any case, Charliecloud's cache is off unless somebody wants it."""
     for name in ("MODAK_TOKEN", "PIP_INDEX_URL", "PYTHONPATH", "LD_PRELOAD", "AWS_SECRET_ACCESS_KEY", "https_proxy", "CH_IMAGE_STORAGE"):
         monkeypatch.setenv(name, "x")
-    found = environment("/opt/tool/bin/tool", tmp_path)
+    monkeypatch.delenv("HOME")
+    found = environment("/opt/tool/bin/tool", tmp_path, [("TMPDIR", "here")])
     assert {name for name, value in found.items() if value == "x"} == {"https_proxy", "CH_IMAGE_STORAGE"}
     assert found["PATH"].startswith("/opt/tool/bin:")
+    assert (found["HOME"], found["CH_IMAGE_CACHE"], found["TMPDIR"]) == (str(tmp_path), "disabled", "here")
 
 
 @given(st.lists(st.binary(max_size=3000), max_size=30))
@@ -135,6 +137,11 @@ def test_a_last_line_without_a_line_feed_is_kept() -> None:
     """A tool that dies often says why without ending the line."""
     log = Log()
     assert (log.feed(b"FATAL: no room"), log.end(), log.text(), log.end()) == ([], ["FATAL: no room"], "FATAL: no room\n", [])
+
+
+def test_each_state_of_a_bar_of_progress_is_a_line() -> None:
+    """They end with a carriage return; empty lines are left out."""
+    assert Log().feed(b"10% \r20%\r\n \n") == ["10%", "20%"]
 
 
 def test_a_line_without_an_end_is_cut() -> None:
