@@ -14,6 +14,8 @@ MANY: Final = 30
 """Of more known names, if none is like the unknown one, only the first are listed."""
 LONGEST_SHOWN: Final = 200
 """Characters of an unknown name that a message repeats."""
+COMPARED: Final = 200
+"""Most names that one is compared with where there may be many: 20,000 would take half a second."""
 
 
 @dataclass(frozen=True, order=True)
@@ -189,6 +191,11 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
         if best is not None and fit(words_of[best]):
             return best
     return None
+
+
+def nearest_of_many(name: str, known: Iterable[str]) -> str | None:
+    """:func:`nearest_name` among :data:`COMPARED` of the known names, first those that begin as it does."""
+    return nearest_name(name, sorted(known, key=lambda each: each[:2].lower() != name[:2].lower())[:COMPARED])
 
 
 def _numbers(words: Iterable[str]) -> int:

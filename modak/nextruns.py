@@ -49,7 +49,6 @@ from modak.text.amounts import as_given, percent, plain
 from modak.text.documents import Json
 from modak.text.words import line, shell, variables
 
-NOTHING: Final = "there is no usable result of this application: these runs give a first look at how it scales"
 SETTLED: Final = (
     "the sizes that may be right were measured, or lie between measured ones: one more run would not narrow the interval, which is mostly "
     "the scatter of repeated runs"
@@ -139,7 +138,12 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
         if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
             return Programme(decision, (), None, (), (), (*warnings, *needed))
         first = _first(request, decision, most)
-        notes = (NOTHING, *_second_tries(request, decision, facts, first), *_shorter(request, first), *_one_folder(request, target, first))
+        notes = (
+            _nothing(decision),
+            *_second_tries(request, decision, facts, first),
+            *_shorter(request, first),
+            *_one_folder(request, target, first),
+        )
         return Programme(decision, (), None, first, notes, (*warnings, *_one_log(request, target, first)))
     chances = chances_of(request, decision.scored)
     known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
@@ -433,6 +437,13 @@ def _first(request: Request, decision: Decision, most: int) -> tuple[Proposal, .
         layouts += same.tolist() or rows[:1].tolist()
     order = list(dict.fromkeys((sizes[0], *_pairs(decision, shapes[first], smallest), *sizes, *layouts)))[:most]
     return tuple(Proposal(place, choice_of(decision, place)) for place in order)
+
+
+def _nothing(decision: Decision) -> str:
+    """The line if the application has no usable result, with the measured one that its name is like."""
+    other = decision.facts.similar_application
+    named = f" (there are results of {other!r})" if other else ""
+    return f"there is no usable result of this application{named}: these runs give a first look at how it scales"
 
 
 def _alike_but_for_layout(shape: Shape, other: Shape) -> bool:

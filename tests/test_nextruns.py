@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from modak import chances, nextruns, onerun
+from modak import chances, onerun
 from modak.choosing.decision import choice_of, decide
 from modak.choosing.objective import START_UP_S, Scored
 from modak.dsl import Request
@@ -607,7 +607,10 @@ def test_as_many_runs_as_were_asked_for_are_not_called_the_last(most: int, known
 def test_an_application_that_nobody_ran_is_said_to_be_one(known: Known) -> None:
     """Its first runs are no answer to what is not known."""
     programme = next_runs(request(optimisation__workload={"application": "nobody-ran-this"}), known("nobody-ran-this"))
-    assert programme.notes == (nextruns.NOTHING,)
+    assert programme.notes == ("there is no usable result of this application: these runs give a first look at how it scales",)
+    facts = replace(known("nobody-ran-this"), similar_application="somebody-ran-this")
+    (note,) = next_runs(request(optimisation__workload={"application": "nobody-ran-this"}), facts).notes
+    assert note.startswith("there is no usable result of this application (there are results of 'somebody-ran-this'): these")
 
 
 def test_rates_that_give_no_time_are_not_called_unusable(known: Known) -> None:

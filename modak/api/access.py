@@ -156,7 +156,7 @@ class Gate:
             raise Unauthorised("send a token: 'Authorization: Bearer …'")
         if scope["method"] not in _READING:
             await run_in_threadpool(self._note_refusal, scope, who)
-        told = f"the scope {lacking!r} is needed, which this token lacks: the administrators of the service create tokens"
+        told = f"the scope {lacking!r} is needed, which this token lacks: ask the administrators of the service"
         raise Forbidden(told if lacking in SCOPES else "a token of that plan is needed")
 
     def _forged(self, headers: Mapping[bytes, bytes]) -> bool:

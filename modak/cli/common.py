@@ -96,6 +96,11 @@ def building() -> BuildService:
     return BuildService(local().store, settings())
 
 
+def applications() -> Collection[str]:
+    """The applications that have results; from a service those that have models, because it lists no others."""
+    return {item["application"] for item in client().listing("models")} if settings().server else local().store.applications()
+
+
 def no_model_of(application: str, known: Collection[str]) -> NotFound:
     """The error for an application that has no model, with the one that may be meant among the ``known`` ones."""
     meant = f"{did_you_mean(application, {*known} - {application})} 'modak models list' shows all models"

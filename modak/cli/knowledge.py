@@ -50,10 +50,10 @@ def _models_of(application: str | None) -> list[dict[str, Any]]:
     """The models of one application, or all; an error names an application that may be meant in place of one that has none."""
     from modak.facts import same_text
 
-    client, name = common.client(), None if application is None else same_text(application.strip())
-    items = client.listing("models", name)
+    name = None if application is None else same_text(application.strip())
+    items = common.client().listing("models", name)
     if name is not None and not items:
-        raise common.no_model_of(name, {item["application"] for item in client.listing("models")})
+        raise common.no_model_of(name, common.applications())
     return items
 
 
@@ -150,7 +150,7 @@ def models_fit(application: common.Application = None) -> None:
     with show.progress("fitting"):
         fitted = common.local().fit(application)
     if application is not None and not fitted:
-        raise common.no_model_of(application, common.local().store.applications())
+        raise common.no_model_of(application, common.applications())
     typer.echo(f"{counted(fitted, 'model')} {'is' if fitted == 1 else 'are'} up to date")
 
 

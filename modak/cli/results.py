@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 import typer
 
 from modak.cli import common, show
-from modak.errors import DataError, NotFound, RequestError, UnknownName, unknown
+from modak.errors import DataError, NotFound, RequestError, UnknownName, nearest_of_many, unknown
 from modak.text import listings
 from modak.text.amounts import counted
 from modak.text.numbering import LARGEST, Measured, Selection
@@ -344,8 +344,26 @@ def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str], told
 
 
 def _none_of(filters: Mapping[str, str], what: str = "results") -> str:
-    """The message if no result matches the filters."""
-    return f"no {what}" + (f" with {', '.join(f'{name} {text!r}' for name, text in filters.items())}" if filters else "")
+    """The message if no result matches the filters, with names that may be meant."""
+    near = [repr(other) for name, text in filters.items() if (other := _meant(name, text))]
+    given = f" with {', '.join(f'{name} {text!r}' for name, text in filters.items())}" if filters else ""
+    return f"no {what}{given}" + (f" (did you mean {', '.join(near)}?)" if near else "")
+
+
+def _meant(column: str, text: str) -> str | None:
+    """The known name that is probably meant by a text in a filter; ``None``: it is one, or like none."""
+    from modak.facts import same_name
+    from modak.results.metrics import METRICS
+
+    known: Collection[str] = ()
+    if column == "application":
+        known = common.applications()
+    elif column == "metric":
+        known = METRICS
+    elif column == "system":
+        systems, text = common.client().listing("systems"), same_name(text)
+        known = {same_name(name) for system in systems for name in (system["name"], *system.get("aliases", ()))}
+    return None if text in known else nearest_of_many(text, known)
 
 
 def _every(filters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:

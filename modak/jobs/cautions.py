@@ -29,6 +29,7 @@ from modak.text.programs import (
     JOB_SCRIPTS,
     OPENERS,
     SCRIPTS,
+    given_to_shell,
     is_python,
     program_name,
     programs_of,
@@ -298,8 +299,9 @@ def _whole_job(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
     ranks runs it, perhaps."""
     command, ranks = split_env(request.application.command)[1], spec.resources.ranks
     shell = bool(command) and program_name(command[0]) in ("sh", "bash")
+    at, runs_text = given_to_shell(command) if shell else (0, False)
     name = program_name(command[-1]) if command else ""
-    if len(command) != (2 if shell else 1) or not (shell or name.endswith(SCRIPTS)):
+    if len(command) != at + 1 or runs_text or not (shell or name.endswith(SCRIPTS)):
         return ()
     how = "name the program that it starts, and what else it does in application.pre-execution"
     if name.endswith(JOB_SCRIPTS):

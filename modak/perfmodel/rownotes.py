@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.dsl import Notice
+from modak.errors import nearest_of_many
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.unseen import FEW
 from modak.results.metrics import METRICS
@@ -20,6 +21,9 @@ NO_CALIBRATION: Final = (
 ALL_MEASURED: Final = (
     "what was measured elsewhere of these rows was measured on their system, too: no run is left to choose; see 'modak predict'"
 )
+
+MOST_NAMED: Final = 5
+"""Names that are perhaps misspelt of which a table's warnings tell."""
 
 
 def of_several(counts: Mapping[str, int], rows: int) -> list[Notice]:
@@ -80,6 +84,13 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
         *(Notice(field="basis", message=f"{n} of {len(rows)} rows {means[basis]} ({basis})") for basis, n in counts.items() if n),
         *([Notice(field="extrapolation", message=guesses)] if far else []),
     ]
+
+
+def misspelt(rows: Sequence[Mapping[str, Any]], measured: Collection[str]) -> list[Notice]:
+    """A warning for each of a few applications without prediction whose name is like that of a ``measured`` one."""
+    names = dict.fromkeys(row["application"] for row in rows if row["basis"] == "none" and row["application"] not in measured)
+    near = ((name, nearest_of_many(name, measured)) for name in list(names)[:MOST_NAMED])
+    return [Notice(field="application", message=f"no results of {name!r}; there are results of {other!r}") for name, other in near if other]
 
 
 def _untold(metric: str | None) -> bool:

@@ -24,7 +24,16 @@ from modak.schedulers.header import (
     whole_environment,
     with_site,
 )
-from modak.schedulers.notices import environment_policy, folders, joined_streams, no_option, own_timer, queues_alone, too_few_named
+from modak.schedulers.notices import (
+    environment_policy,
+    folders,
+    joined_streams,
+    named_files,
+    no_option,
+    own_timer,
+    queues_alone,
+    too_few_named,
+)
 from modak.text.hosts import with_one_range
 
 ASKING: Final = ("--nodes", "--nslots", "--cores-per-slot", "--gpus-per-slot")
@@ -130,8 +139,8 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     for field in ("memory_per_node", "memory_per_core"):
         if getattr(has, field):
             yield note(field, "Flux does not allocate memory: request more cores, or whole nodes (node_exclusive)")
-    for field, path in (("output", says.output), ("error", says.error)):
-        if path and not _file(path):
+    for field, path in named_files(job):
+        if not _file(path):
             yield note(field, f"Flux supports only %j and %x in file names: {path} is left out")
     yield from queues_alone(job, "Flux")
     yield from too_few_named(job, "Flux")

@@ -27,6 +27,7 @@ from modak.schedulers.notices import (
     environment_policy,
     folders,
     joined_streams,
+    named_files,
     no_event,
     no_option,
     own_timer,
@@ -171,8 +172,8 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     for event in says.notify:
         if event not in EVENTS and event != "none":
             yield note("notify", f"LSF sends no mail on {event}, only at the begin and end of a job")
-    for field, path in (("output", says.output), ("error", says.error)):
-        if path and "%N" in path:
+    for field, path in named_files(job):
+        if "%N" in path:
             yield note(field, f"LSF does not support %N in file names: {path} is left out")
     yield from no_event(job, "LSF")
     yield from queues_alone(job, "LSF")

@@ -14,7 +14,7 @@ def folders(job: JobSpec, scheduler: str, used: Callable[[str], str | None] = st
     """A warning for each output file in a directory, which no scheduler creates. ``used``: the file that the scheduler is given for one of
     the request; ``None`` if it is left out."""
     why = f"{scheduler} does not create directories: make sure that it exists when the job starts"
-    return (note(field, f"{path.rsplit('/', 1)[0]}: {why}") for field, path in _files(job) if "/" in path and used(path))
+    return (note(field, f"{path.rsplit('/', 1)[0]}: {why}") for field, path in named_files(job) if "/" in path and used(path))
 
 
 def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> Iterator[Notice]:
@@ -25,13 +25,13 @@ def shared_files(job: JobSpec, scheduler: str, own: tuple[str, ...] = ()) -> Ite
     if not job.attributes.array:
         return
     advice = f"put {own[0]} into its name" if own else "leave it out, and each gets its own"
-    for field, path in _files(job):
+    for field, path in named_files(job):
         if not any(sign in path for sign in own or ("%",)):
             yield note(field, f"all jobs of the array write to {path} under {scheduler}: {advice}")
 
 
-def _files(job: JobSpec) -> Iterator[tuple[str, str]]:
-    """The output files that the job names, with their fields."""
+def named_files(job: JobSpec) -> Iterator[tuple[str, str]]:
+    """The output files that the job names, with their fields; no error file where the streams are joined."""
     says = job.attributes
     if says.output:
         yield "output", says.output

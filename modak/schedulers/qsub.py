@@ -12,7 +12,7 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Option, clauses, day_and_time, flags, note, whole_environment
-from modak.schedulers.notices import environment_policy, folders, joined_streams, own_timer, queues_alone
+from modak.schedulers.notices import environment_policy, folders, joined_streams, named_files, own_timer, queues_alone
 
 EVENTS: Final = {"begin": "b", "end": "e", "fail": "a", "none": "n"}
 
@@ -116,10 +116,9 @@ def qsub_warnings(job: JobSpec, scheduler: str) -> Iterator[Notice]:
 
 def common_warnings(job: JobSpec, scheduler: str, kinds: Collection[str] = DEPENDENCIES) -> Iterator[Notice]:
     """Warnings about what neither Torque nor PBS Pro supports; the messages name ``scheduler``. ``kinds`` as above."""
-    says = job.attributes
     yield from qsub_warnings(job, scheduler)
-    for field, path in (("output", says.output), ("error", says.error)):
-        if path and "%" in path:
+    for field, path in named_files(job):
+        if "%" in path:
             why = f"{scheduler} does not expand % in file names"
             yield note(field, f"{why}: {path} is left out, the default NAME.{field[0]}JOB is kept")
     yield from queues_alone(job, scheduler)

@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Final
 
-from modak.errors import Unavailable, nearest_name
+from modak.errors import Unavailable, nearest_of_many
 from modak.prepared import Prepared, prepared
 from modak.store.store import Store
 
 MOST: Final = 32
 """Most pairs of an application and a set of switches whose facts are kept."""
-COMPARED: Final = 200
-"""Most names of applications that one is compared with, first those that begin as it does: 20,000 would take half a second."""
 PATIENCE_S: Final = 2.0
 """Seconds that requests wait for new knowledge, from the first of them on; then the version before answers, which is complete in itself."""
 
@@ -127,6 +125,4 @@ class FactCache:
     def _similar_application(self, application: str) -> str | None:
         """A measured application with a similar name; ``None`` also if this one was measured, though nothing can be fitted to it."""
         measured = self.store.applications()
-        if application in measured:
-            return None
-        return nearest_name(application, sorted(measured, key=lambda each: each[:2].lower() != application[:2].lower())[:COMPARED])
+        return None if application in measured else nearest_of_many(application, measured)

@@ -39,7 +39,8 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     from modak.perfmodel.rows import Reader, gpus_meant, of_one_rank, of_several
 
     asked = points(from_bytes(content, name), most)
-    measured = {point.series.application for point in asked}.intersection(store.applications())  # others cost no query
+    there = store.applications()
+    measured = {point.series.application for point in asked}.intersection(there)  # others cost no query
     _, models = store.models_of(*sorted(measured))
     curves = {application: facts.with_own_names(found) for application, found in models.items()}
     given = _rows(asked, facts)
@@ -56,6 +57,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     doubted = {application: facts.with_own_names(found) for application, found in store.doubted(*measured).items()}
     warnings = [
         *rownotes.weak_bases(rows),
+        *rownotes.misspelt(rows, there),
         *rownotes.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
         *rownotes.of_several(of_several(questions, curves), len(rows)),
         *rownotes.counted_gpus(gpus),

@@ -97,7 +97,7 @@ def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]
     """
     if program_name(command[0]) not in _SHELLS:
         return ()
-    at, runs_text = _given_to_shell(command)
+    at, runs_text = given_to_shell(command)
     if not runs_text or at >= len(command):
         return ()
     word = command[at]
@@ -106,10 +106,10 @@ def _commands_of_shell(command: tuple[Word, ...]) -> tuple[tuple[str, ...], ...]
     return tuple(one for one in found if one)
 
 
-def _given_to_shell(command: tuple[Word, ...]) -> tuple[int, bool]:
+def given_to_shell(command: tuple[Word, ...]) -> tuple[int, bool]:
     """The place of the first word behind a shell's options, and whether it is a text that the shell runs.
 
-    >>> _given_to_shell(("bash", "-e", "-o", "pipefail", "-c", "./a | ./b")), _given_to_shell(("bash", "+O", "extglob", "run", "-c"))
+    >>> given_to_shell(("bash", "-e", "-o", "pipefail", "-c", "./a | ./b")), given_to_shell(("bash", "+O", "extglob", "run", "-c"))
     ((5, True), (3, False))
     """
     at, runs_text = 1, False
@@ -164,7 +164,7 @@ def script_of(command: tuple[Word, ...]) -> Word | None:
     for each in started_by(split_env(command)[1]):
         if each[0] == "cd":
             return None
-        if program_name(each[0]) in _SHELLS and not (given := _given_to_shell(each))[1]:
+        if program_name(each[0]) in _SHELLS and not (given := given_to_shell(each))[1]:
             return next(iter(each[given[0] :]), None)
         if tail(each[0]).endswith(SCRIPTS):
             return each[0]

@@ -73,7 +73,7 @@ def test_a_scope_opens_its_own_routes_alone(shared: Site, holder: str | None) ->
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("/results", "the scope 'load' is needed, which this token lacks: the administrators of the service create tokens"),
+        ("/results", "the scope 'load' is needed, which this token lacks: ask the administrators of the service"),
         ("/plans/x/result", "a token of that plan is needed"),
     ],
 )

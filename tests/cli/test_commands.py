@@ -388,6 +388,16 @@ def test_predict_says_which_metrics_have_no_models(own: Run, tmp_path: Path) -> 
     assert missing.startswith("warning: basis: 1 of 3 rows without a prediction")
 
 
+def test_predict_says_which_application_may_be_meant(run: Run, tmp_path: Path) -> None:
+    """A misspelt name has no results. One that is like no other is as it should be."""
+    points = tmp_path / "points.csv"
+    points.write_text("application,metric,system,nodes\n3dgna,epoch_time,zenith,1\nquux,epoch_time,zenith,1\n3dgna,epoch_time,zenith,2\n")
+    warnings = run("predict", points).err.splitlines()
+    assert [line for line in warnings if "application: " in line] == [
+        "warning: application: no results of '3dgna'; there are results of '3dgan'"
+    ]
+
+
 def test_predict_writes_json_to_a_file_as_to_standard_output(run: Run, tmp_path: Path) -> None:
     """``--json`` says what is written, ``-o`` where."""
     points = tmp_path / "points.csv"

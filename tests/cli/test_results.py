@@ -252,9 +252,19 @@ def test_columns_are_named_on_the_command_line_in_any_spelling_of_headings(run: 
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
-        (("list", "--application", "sover"), 0, "note: no results with application 'sover'\n"),
-        (("export", "--application", "sover", "--system", "zenith"), 0, "note: no results with application 'sover', system 'zenith'\n"),
-        (("compare", "system", "--application", "sover"), 1, "modak: system: no results with application 'sover' state it\n"),
+        (("list", "--application", "sover"), 0, "note: no results with application 'sover' (did you mean 'solver'?)\n"),
+        (("list", "--application", "quux", "--system", "Zenith"), 0, "note: no results with application 'quux', system 'Zenith'\n"),
+        (
+            ("export", "--application", "sover", "--system", "zenit", "--metric", "wal_time"),
+            0,
+            "note: no results with application 'sover', system 'zenit', metric 'wal_time' "
+            "(did you mean 'solver', 'zenith', 'wall_time'?)\n",
+        ),
+        (
+            ("compare", "system", "--application", "sover"),
+            1,
+            "modak: system: no results with application 'sover' (did you mean 'solver'?) state it\n",
+        ),
         (
             ("compare", "system", "zenith", "stampede", "--application", "solver"),
             1,
@@ -266,7 +276,7 @@ def test_columns_are_named_on_the_command_line_in_any_spelling_of_headings(run: 
             1,
             "modak: params.sise: no results with application 'solver' state it; they state application, nodes, ",
         ),
-        (("compare", "system", "--where", "metric=wall_tim"), 1, "modak: system: no results with metric 'wall_tim' state it\n"),
+        (("compare", "system", "--where", "params.size=3"), 1, "modak: system: no results with params.size '3' state it\n"),
     ],
 )
 def test_names_that_no_result_has_are_told(run: Run, words: tuple[str, ...], status: int, says: str) -> None:

@@ -221,11 +221,12 @@ def test_the_sites_policy_on_the_environment_is_kept_with_a_warning(dialect: str
     assert written(dialect, free)[1] == []
 
 
+@pytest.mark.parametrize("file", ["logs/x.err", "logs/%N.%x.err", "%u-%b.err"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_error_file_is_left_out_where_the_streams_are_joined(dialect: str) -> None:
-    """There would be nothing in it."""
+def test_an_error_file_is_left_out_where_the_streams_are_joined(dialect: str, file: str) -> None:
+    """There would be nothing in it, so whatever its name is does not matter either."""
     joined, _ = written(dialect, join=True)
-    both = written(dialect, join=True, error="logs/x.err")
+    both = written(dialect, join=True, error=file)
     assert both == (joined, ["standard_error_file"])
 
 
