@@ -29,17 +29,10 @@ class At(NamedTuple):
     sizes: Array
     nodes: Array
     """At each of the sizes ``[n]``."""
-    level: float
-    """Probability that the next run lies in the interval."""
 
     def beside(self, curve: Curve) -> Array | None:
         """The nodes where the sizes of a curve count something else."""
         return None if curve.scale == "nodes" else self.nodes
-
-    @property
-    def reach(self) -> float:
-        """Half-width of the interval of a normal distribution, in standard deviations."""
-        return Z90 * intervals.stretch(self.level)
 
 
 class PooledForecast(NamedTuple):
@@ -64,6 +57,11 @@ class PooledForecast(NamedTuple):
     def pooled(self) -> npt.NDArray[np.bool_]:
         """Where others contributed: beyond the measured sizes, and also between them if these are few."""
         return np.asarray(self.contributed.any(axis=0))
+
+    @property
+    def told(self) -> joining.LogForecast:
+        """The same with a standard deviation in place of each interval."""
+        return joining.LogForecast(self.log_value, self.width.middle / Z90, self.doublings)
 
     def at(self, places: npt.NDArray[np.int_]) -> PooledForecast:
         """The forecast at some of the sizes, with those others that contributed there."""
@@ -96,8 +94,8 @@ class Forecasts:
         return self._made.get((id(curve), per_node), made).at(np.searchsorted(self._nodes, nodes))
 
 
-def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array, level: float = 0.9) -> PooledForecast:
-    """The curve's own forecast at ``sizes [n]`` on ``nodes [n]``, pooled with its kin where these were measured; intervals at ``level``.
+def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array) -> PooledForecast:
+    """The curve's own forecast at ``sizes [n]`` on ``nodes [n]``, pooled with its kin where these were measured.
 
     ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
     says nothing of how the run scales. So is one of few sizes if some of its kin were measured at larger ones. A curve on few numbers of
@@ -105,7 +103,7 @@ def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: 
     one node is also predicted from another layout on several (:func:`_off_the_node`). Beyond its sizes, where no kin was measured, another
     configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of size is forecast.
     """
-    at = At(sizes, nodes, level)
+    at = At(sizes, nodes)
     forecast = _joined(_as_measured(curve, curves, at), curve, curves, at)
     return forecast._replace(log_value=forecast.log_value + np.log(sizes)) if curve.grows else forecast
 
@@ -126,30 +124,30 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     reached = relatives.reached(kin, at.sizes, beside)
     measured, continued = (beyond | few) & reached, beyond & ~reached & relatives.continued_by(kin, curve)
 
-    value, width = own.log_value, intervals.half_widths(own, at.level)
+    value, width = own.log_value, intervals.half_widths(own)
     if measured.any():
         together = relatives.pool(own, curve.sizes[-1], kin, at.sizes, nodes=beside)
         # Relatives do not know how much runs scatter: between the sizes the interval is not narrower than at a size measured once.
-        once = np.where(beyond, 0.0, RERUN_SPREAD * intervals.stretch(at.level))
+        once = np.where(beyond, 0.0, RERUN_SPREAD)
         least = width.each(lambda side: np.minimum(side, once))
-        pooled_width = intervals.half_widths(together, at.level).each(np.maximum, least)
+        pooled_width = intervals.half_widths(together).each(np.maximum, least)
         value, width = np.where(measured, together.log_value, value), pooled_width.where(measured, width)
     if continued.any():
         forecasts = relatives.forecasts_of(kin, alike, at.sizes, beside)
         # Its interval is that of a series alone: nobody ran there.
         together = replace(relatives.pool(own, curve.sizes[-1], kin, at.sizes, forecasts, beside), relatives=0)
         value = np.where(continued, together.log_value, value)
-        width = intervals.half_widths(together, at.level).where(continued, width)
+        width = intervals.half_widths(together).where(continued, width)
 
     doublings = own.doublings
     if beside is not None:
         doublings = np.maximum(doublings, scaling.beyond(beside, min(curve.nodes), max(curve.nodes)))
         if not curve.mixture.single_node:
-            width = width.widened(at.reach * nodestep.unlike(_nodes_apart(curve, at.sizes, beside), beside, curve.nodes))
+            width = width.widened(Z90 * nodestep.unlike(_nodes_apart(curve, at.sizes, beside), beside, curve.nodes))
     of_repeats = noise(curve, curves)
     return PooledForecast(
         log_value=value,
-        width=at_least(width, of_repeats, at.level),
+        width=at_least(width, of_repeats),
         doublings=doublings,
         reached=reached,
         others=tuple(one.relative for one in kin),
@@ -164,11 +162,11 @@ def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], at:
     (:mod:`modak.perfmodel.joining`)."""
     away = np.flatnonzero((forecast.doublings > 0) & ~forecast.reached)
     found = joining.neighbours(curve, curves) if away.size else []
-    own = joining.LogForecast(forecast.log_value, forecast.width.middle / at.reach, forecast.doublings)
+    own = forecast.told
     for one, some in joining.nearest(found, at.sizes[away], own.doublings[away]):
         here = away[some]
-        other = _told_by(one, curve, curves, At(at.sizes[here], at.nodes[here], at.level), forecast.noise)
-        joint, factor = joining.together(joining.LogForecast(*(column[here] for column in own)), other)
+        other = _told_by(one, curve, curves, At(at.sizes[here], at.nodes[here]), forecast.noise)
+        joint, factor = joining.together(own.at(here), other)
         forecast = _with(forecast, here, joint, factor, one.curve.measured)
     return forecast
 
@@ -182,10 +180,10 @@ def _off_the_node(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve
         return forecast
     nodes, one = at.nodes[several], np.ones(several.shape)
     others = [each for each in curves if each is not curve]
-    there, on_one = (_pooled(other, others, At(on, on, at.level)) for on in (nodes, one))
-    share = _pooled(curve, curves, At(at.sizes[several] / nodes, one, at.level))
-    parts = there.width.middle / at.reach, share.width.middle / at.reach, relatives.UNKNOWN_LIKENESS * np.log2(nodes)
-    own = joining.LogForecast(forecast.log_value[several], forecast.width.middle[several] / at.reach, forecast.doublings[several])
+    there, on_one = (_pooled(other, others, At(on, on)) for on in (nodes, one))
+    share = _pooled(curve, curves, At(at.sizes[several] / nodes, one))
+    parts = there.told.deviation, share.told.deviation, relatives.UNKNOWN_LIKENESS * np.log2(nodes)
+    own = forecast.told.at(several)
     moved = own._replace(log_value=there.log_value + share.log_value - on_one.log_value, deviation=np.sqrt(sum(part**2 for part in parts)))
     return _with(forecast, several, *joining.together(own, moved), other.measured)
 
@@ -219,9 +217,8 @@ def _told_by(one: joining.Neighbour, curve: Curve, curves: Sequence[Curve], at: 
     others = [each for each in curves if each is not curve]
     edges = np.clip(at.sizes, curve.sizes[0], curve.sizes[-1])
     nodes = np.interp(edges, curve.sizes, curve.nodes)
-    both = _as_measured(one.curve, others, At(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]), at.level))
-    columns = (both.log_value, both.width.middle / at.reach, both.doublings)
-    there, at_edge = (joining.LogForecast(*each) for each in zip(*(np.split(column, 2) for column in columns), strict=True))
+    both = _as_measured(one.curve, others, At(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]))).told
+    there, at_edge = both.at(slice(len(edges))), both.at(slice(len(edges), None))
     ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
     known = max(RERUN_SPREAD, of_repeats) / Z90
     return joining.moved(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(at.sizes / edges)))
@@ -266,21 +263,21 @@ def _by_ratio(curve: Curve, silent: Curve, curves: Sequence[Curve], at: At) -> P
     """
     others = [one for one in curves if one is not curve]
     measured = np.unique(np.array(curve.nodes, dtype=np.float64))
-    forecast, there = (_pooled(silent, others, At(nodes, nodes, at.level)) for nodes in (at.nodes, measured))
+    forecast, there = (_pooled(silent, others, At(nodes, nodes)) for nodes in (at.nodes, measured))
     if curve.scale == "nodes":
         ratio = _ratio_along_nodes(curve, silent, there, at.nodes)
     else:
         alone = [one for one in others if one is not silent]
         (one_count,) = measured
-        own = _pooled(curve, alone, At(at.sizes / at.nodes * one_count, np.full(at.nodes.shape, one_count), at.level))
+        own = _pooled(curve, alone, At(at.sizes / at.nodes * one_count, np.full(at.nodes.shape, one_count)))
         ratio = _Ratio(own.log_value - there.log_value, own.width, own.doublings, relatives.UNKNOWN_LIKENESS)
     away = np.abs(np.log2(at.nodes[:, None] / measured)).min(axis=-1)
     beyond = np.where((at.nodes < measured[0]) | (at.nodes > measured[-1]), np.minimum(forecast.doublings, away), 0.0)
-    width = forecast.width.each(np.hypot, ratio.width).widened(at.reach * ratio.unlikeness * away)
+    width = forecast.width.each(np.hypot, ratio.width).widened(Z90 * ratio.unlikeness * away)
     of_repeats = noise(curve, others)
     return PooledForecast(
         log_value=forecast.log_value + ratio.log_ratio,
-        width=at_least(width, of_repeats, at.level),
+        width=at_least(width, of_repeats),
         doublings=np.maximum(ratio.doublings, beyond),
         reached=forecast.reached,
         others=(silent.measured, *forecast.others),

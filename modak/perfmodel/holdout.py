@@ -20,7 +20,7 @@ from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
 from modak.perfmodel.forms import Array
-from modak.perfmodel.intervals import Sides, half_widths, stretch
+from modak.perfmodel.intervals import Sides, half_widths
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.problemproof import hide_problems
 from modak.perfmodel.repeats import at_least, noise
@@ -123,7 +123,7 @@ def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve]
         needed = "three that differ in numbers of params are needed, in whole runs with the same epochs, steps or amount"
         raise ValueError(f"no curve is of a problem size over which others tell a trend: {needed}")
     actual, trend, nearest = (np.concatenate([getattr(one, name) for one in found]) for name in ("costs", "trend", "nearest"))
-    miss, width = np.log(actual / trend), Sides.joined([one.width for one in found]).each(lambda side: side * stretch(level))
+    miss, width = np.log(actual / trend), Sides.joined([one.width for one in found]).at_level(level)
     owners = [one.curve.series.application for one in found for _ in one.costs]
     doublings = np.repeat([one.doublings for one in found], [len(one.costs) for one in found])
     series = len({id(one.curve) for one in found})
@@ -149,13 +149,13 @@ def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Obse
     mixtures = fit_many([task.shown for task in todo])
     alone = evaluation.forecasts(todo, mixtures)
     least = _noise(todo, curves, mixtures)
-    answers = {ALONE: (alone, [half_widths(one, level) for one in alone])}
+    answers = {ALONE: (alone, [half_widths(one) for one in alone])}
     if pooled:
         together = evaluation.with_relatives(todo, observed, alone)
-        answers[RELATIVES] = (together, [_width(own, one, level) for own, one in zip(alone, together, strict=True)])
+        answers[RELATIVES] = (together, [_width(own, one) for own, one in zip(alone, together, strict=True)])
     found = []
     for name, (forecasts, widths) in answers.items():
-        whole = Sides.joined([at_least(each, one, level) for each, one in zip(widths, least, strict=True)])
+        whole = Sides.joined([at_least(each, one) for each, one in zip(widths, least, strict=True)]).at_level(level)
         found.append(_judged(name, todo, observed, forecasts, whole))
     return found
 
@@ -179,9 +179,9 @@ def _shown(curve: Curve, task: Task, mixture: Mixture) -> Curve:
     return curve.model_copy(update={"sizes": task.shown.sizes, "repeats": repeats, "mixture": mixture, "scatter": scatter})
 
 
-def _width(own: Forecast, pooled: Forecast, level: float) -> Sides:
+def _width(own: Forecast, pooled: Forecast) -> Sides:
     """Half-widths: of the pooled forecast where relatives changed it, else of the series' own."""
-    return half_widths(pooled, level).where(pooled.log_value != own.log_value, half_widths(own, level))
+    return half_widths(pooled).where(pooled.log_value != own.log_value, half_widths(own))
 
 
 def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[Forecast], width: Sides) -> Accuracy:

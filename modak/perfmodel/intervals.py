@@ -99,6 +99,10 @@ class Sides(NamedTuple):
         """Both sides, with a further half-width in quadrature."""
         return self.each(lambda side: np.hypot(side, doubt))
 
+    def at_level(self, level: float) -> Sides:
+        """Those of the intervals that contain the next run with this probability; these are of 90 %."""
+        return self.each(lambda side: side * stretch(level))
+
     def each(self, change: Callable[..., Any], *others: Sides) -> Sides:
         """Both sides changed, by a function of this side and of the same side of the ``others``."""
         return Sides(*map(change, self, *others))
@@ -113,11 +117,11 @@ class Sides(NamedTuple):
         return np.asarray((miss <= self.above) & (miss >= -self.below))
 
 
-def half_widths(forecast: Forecast, level: float = 0.9, calibration: Calibration = PUBLISHED) -> Sides:
-    """The half-widths of the interval on both sides.
+def half_widths(forecast: Forecast, calibration: Calibration = PUBLISHED) -> Sides:
+    """The half-widths of the 90 % interval on both sides.
 
-    ``level`` in (0, 1) is the probability that the next run lies inside. Beyond the measured sizes an interval is never narrower than
-    between them; from one doubling on, this minimum grows by :data:`LEAST_SLOPE`.
+    Beyond the measured sizes an interval is never narrower than between them; from one doubling on, this minimum grows by
+    :data:`LEAST_SLOPE`.
     """
     rows, shape = features(forecast), forecast.log_value.shape
     outer = calibration.pooled if forecast.relatives else calibration.outside
@@ -134,7 +138,7 @@ def half_widths(forecast: Forecast, level: float = 0.9, calibration: Calibration
         above = above + math.log(LOSS) * np.asarray(forecast.crowded)
         if forecast.sizes == 1:
             above = above + larger * np.log(np.where(forecast.crowded, CROWDED_AFTER_ONE, LOSS_AFTER_ONE))
-    return Sides(below, above).each(lambda side: np.minimum(np.exp(side), MOST) * stretch(level, calibration.shape))
+    return Sides(below, above).each(lambda side: np.minimum(np.exp(side), MOST))
 
 
 def beyond_sizes(rows: Array, coefficients: tuple[float, ...]) -> Array:
@@ -162,11 +166,11 @@ def _features(disagreement: Array, error: Array, doublings: Array) -> Array:
 
 
 @lru_cache(maxsize=256)
-def stretch(level: float, shape: tuple[float, ...] = PUBLISHED.shape) -> float:
+def stretch(level: float) -> float:
     """Half-width at ``level`` over that at 0.9; between knots and beyond the last one linear in ``-ln(1 - level)`` (exponential tail)."""
     if not 0 <= level < 1:
         raise ValueError("level: from 0 to below 1")
-    at = -math.log1p(-level)
+    at, shape = -math.log1p(-level), PUBLISHED.shape
     knots = [-math.log1p(-knot) for knot in KNOTS]
     if at > knots[-1]:
         return shape[-1] + (at - knots[-1]) * (shape[-1] - shape[-2]) / (knots[-1] - knots[-2])

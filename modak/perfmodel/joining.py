@@ -36,6 +36,10 @@ class LogForecast(NamedTuple):
     doublings: Array
     """Beyond what was measured."""
 
+    def at(self, places: npt.NDArray[np.int_] | slice) -> LogForecast:
+        """Those at some places."""
+        return LogForecast(*(column[places] for column in self))
+
 
 class Neighbour(NamedTuple):
     """Another configuration of the same work, in the same layout, that shares no size with a curve."""

@@ -123,12 +123,11 @@ def _part(curve: Curve, name: str) -> str:
 def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> PlotLine:
     first, last = curve.sizes[0], curve.sizes[-1]
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]))
-    forecast = _forecast(curve, sizes, known, level)
+    forecast = _forecast(curve, sizes, known)
+    width = forecast.width.at_level(level)
     measured = metric_of(curve.series)
     sign = -1.0 if measured.is_rate else 1.0
-    values = np.exp(
-        sign * np.array([forecast.log_value, forecast.log_value - forecast.width.below, forecast.log_value + forecast.width.above])
-    )
+    values = np.exp(sign * np.array([forecast.log_value, forecast.log_value - width.below, forecast.log_value + width.above]))
     return PlotLine(
         label=label,
         metric=curve.series.metric,
@@ -145,11 +144,11 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Plo
     )
 
 
-def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve], level: float) -> PooledForecast:
+def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve]) -> PooledForecast:
     """The curve's forecast, beyond its measured sizes pooled with related curves."""
     beside = (one for one in known if one.series.application == curve.series.application)
     related = [one for one in beside if one.costs != curve.costs or one != curve]  # most differ in costs, which are compared in no time
     # More threads are in the same ranks, and these on the same nodes; what ran on one node only goes on there, as in a row that names none.
     stays = curve.scale == "threads" or (curve.scale != "nodes" and max(curve.nodes) == 1)
     nodes = np.full(sizes.shape, max(curve.nodes)) if stays else np.ceil(sizes / max(curve.per_node))
-    return pooled_forecast(curve, related, sizes, nodes, level)
+    return pooled_forecast(curve, related, sizes, nodes)

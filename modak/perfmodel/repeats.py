@@ -8,9 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from modak.perfmodel import intervals
 from modak.perfmodel.curves import Curve, Scatter
-from modak.perfmodel.intervals import Z90
+from modak.perfmodel.intervals import Z90, Sides
 
 RERUN_SPREAD: Final = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless runs are seen to scatter more: replicates of published
@@ -72,6 +71,6 @@ def _combined(seen: Sequence[Scatter], usual: float) -> float:
     return (USUAL * usual + shown) / (USUAL + freedom)
 
 
-def at_least(width: intervals.Sides, of_repeats: float, level: float) -> intervals.Sides:
+def at_least(width: Sides, of_repeats: float) -> Sides:
     """The intervals, widened to at least :func:`noise`."""
-    return width.each(lambda side: np.maximum(side, of_repeats * intervals.stretch(level)))
+    return width.each(lambda side: np.maximum(side, of_repeats))

@@ -72,7 +72,7 @@ def test_median_is_the_forecast_and_levels_match_quantiles() -> None:
     """Half of all runs cost less than the forecast; the 90 % interval runs from the 5th to the 95th percentile."""
     one = forecast()
     assert quantile(one, 0.5) == pytest.approx(one.value[0])
-    sides = half_widths(one, 0.9)
+    sides = half_widths(one)
     assert np.log([quantile(one, 0.05), quantile(one, 0.95)]) - 2.0 == pytest.approx([-sides.below[0], sides.above[0]])
 
 

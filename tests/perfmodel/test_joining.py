@@ -11,8 +11,7 @@ import pytest
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Predictions, Question, fit, predict
 from modak.perfmodel.curves import Estimated
-from modak.perfmodel.forecasts import Forecasts, pooled_forecast
-from modak.perfmodel.intervals import stretch
+from modak.perfmodel.forecasts import Forecasts
 from modak.perfmodel.joining import LogForecast, moved, nearest, neighbours, together
 
 HERE = {"system": "here", "compiler": "gcc"}
@@ -215,15 +214,6 @@ def test_relatives_and_others_are_told() -> None:
     """At 3 nodes a relative contributes, at 64 another build."""
     found = asked([*runs((1, 4)), *runs((2, 3, 4), compiler="nvc"), *runs((32, 64), compiler="icc")], [3, 64])
     assert {series.sizes for series in found.others} == {(2, 3, 4), (32, 64)}
-
-
-def test_other_levels_of_the_interval_are_of_the_same_distribution() -> None:
-    """Deviations do not depend on the level that is asked for."""
-    curve, other = fit(runs((1, 2))), fit(runs((8, 16, 32), 1.1, compiler="icc"))
-    sizes = np.array([16.0, 32.0])
-    half, ninety = (pooled_forecast(curve[0], [*curve, *other], sizes, sizes, level) for level in (0.5, 0.9))
-    assert half.log_value == pytest.approx(ninety.log_value, abs=1e-6)
-    assert half.width.above == pytest.approx(ninety.width.above * stretch(0.5), rel=1e-6)
 
 
 def test_what_tells_of_some_sizes_is_not_told_of_others() -> None:
