@@ -50,11 +50,9 @@ def refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
     """Raise :class:`modak.errors.DataError` for systems with processors or accelerators that are not described anywhere."""
     processors = {*facts.processors, *(value.name for value in values if isinstance(value, Processor))}
     accelerators = {*facts.accelerators, *(value.name for value in values if isinstance(value, Accelerator))}
-    faults = []
-    for fault in _of_systems(values, lambda system: unknown_hardware(system, processors, accelerators)):
-        kind = fault.field.rpartition(".")[2]
-        faults.append(Fault(fault.field, f"{fault.message}; 'modak systems add --{kind}s FILE' adds another one with the system"))
-    _refuse(faults)
+    faults = _of_systems(values, lambda system: unknown_hardware(system, processors, accelerators))
+    way = "'modak systems add --{}s FILE' adds another one with the system"
+    DataError.raise_for(Fault(one.field, f"{one.message}; {way.format(one.field.rpartition('.')[2])}") for one in faults)
 
 
 def refuse_taken_names(values: Sequence[Known], facts: Facts) -> None:
@@ -89,7 +87,7 @@ def refuse_taken_codes(values: Sequence[Known], facts: Facts) -> None:
 
 def refuse_unknown_variants(values: Sequence[Known]) -> None:
     """Raise :class:`modak.errors.DataError` for systems that name plug-ins which are not installed."""
-    _refuse(_of_systems(values, unknown_variants))
+    DataError.raise_for(_of_systems(values, unknown_variants))
 
 
 def refuse_bad_rules(values: Sequence[Known]) -> None:
@@ -97,7 +95,7 @@ def refuse_bad_rules(values: Sequence[Known]) -> None:
     from modak.rules import rule_faults
 
     rules = (value for value in values if isinstance(value, Rule))
-    _refuse(Fault(join("rules", rule.name, fault.field), fault.message) for rule in rules for fault in rule_faults(rule))
+    DataError.raise_for(Fault(join("rules", rule.name, fault.field), fault.message) for rule in rules for fault in rule_faults(rule))
 
 
 def names_a_place(values: Sequence[Known]) -> bool:
@@ -165,12 +163,6 @@ def _of_systems(values: Sequence[Known], faults: Callable[[System], Iterable[Fau
     """The faults of each system, with their places in a document that has its name."""
     for system in (value for value in values if isinstance(value, System)):
         yield from (Fault(join("systems", system.name, fault.field), fault.message) for fault in faults(system))
-
-
-def _refuse(faults: Iterable[Fault]) -> None:
-    found = tuple(faults)
-    if found:
-        raise DataError(faults=found)
 
 
 def unknown_variants(system: System) -> Iterator[Fault]:

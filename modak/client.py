@@ -147,8 +147,7 @@ class Remote:
 
     def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> dict[str, Any]:
         """``POST /results``: all files in one request, gzip files unpacked. Files of no known format are not sent."""
-        if faults := [fault for table in found.tables if not table.format for fault in _faults(table)]:
-            raise DataError(faults=faults)
+        DataError.raise_for(fault for table in found.tables if not table.format for fault in _faults(table))
         names = _public_names([table.source.name for table in found.tables])
         body, kind = _form([(name, _unpacked(table.source)) for name, table in zip(names, found.tables, strict=True)])
         progress(0.5, 0)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import chain
 from typing import Final
 
 FEW: Final = 6
@@ -41,6 +42,12 @@ class ModakError(Exception):
     def __init__(self, message: str = "", *, field: str = "", faults: Sequence[Fault] = ()) -> None:
         self.faults: tuple[Fault, ...] = tuple(faults) or (Fault(field, message),)
         super().__init__("\n".join(map(str, self.faults)))
+
+    @classmethod
+    def raise_for(cls, *faults: Iterable[Fault]) -> None:
+        """Raise the error if there is any fault."""
+        if found := tuple(chain.from_iterable(faults)):
+            raise cls(faults=found)
 
 
 class RequestError(ModakError):

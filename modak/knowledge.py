@@ -13,7 +13,6 @@ import tomllib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -86,12 +85,12 @@ def read_all(root: Path) -> Knowledge:
     rules, bad_rules = _gather(lambda path: read_array(path, Rule), _files(root / "rules"))
     hardware_is_known = not (bad_processors or bad_accelerators)
     hardware = {item.name for _, item in processors}, {item.name for _, item in accelerators}
-    _complain(
-        *chain(bad_systems, bad_processors, bad_accelerators, bad_images, bad_rules),
-        *_twice((path, name) for path, system in systems for name in system.folded_names),
-        *chain.from_iterable(_twice((path, item.name) for path, item in found) for found in (processors, accelerators, rules)),
-        *_twice((path, item.reference) for path, item in images),
-        *(_at(path, "", fault) for path, system in systems if hardware_is_known for fault in unknown_hardware(system, *hardware)),
+    DataError.raise_for(
+        *(bad_systems, bad_processors, bad_accelerators, bad_images, bad_rules),
+        _twice((path, name) for path, system in systems for name in system.folded_names),
+        *(_twice((path, item.name) for path, item in found) for found in (processors, accelerators, rules)),
+        _twice((path, item.reference) for path, item in images),
+        (_at(path, "", fault) for path, system in systems if hardware_is_known for fault in unknown_hardware(system, *hardware)),
     )
     return Knowledge(
         systems=_in_order(systems),
@@ -109,7 +108,7 @@ def read_system(path: Path) -> System:
     Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     system = _validate(path, System, _load(path), at="")
-    _complain(*(_at(path, "", fault) for fault in (*unsourced(system), *unknown_variants(system))))
+    DataError.raise_for(_at(path, "", fault) for fault in (*unsourced(system), *unknown_variants(system)))
     return system
 
 
@@ -122,7 +121,7 @@ def read_array(path: Path, model: type[Entry]) -> tuple[Entry, ...]:
     if key not in document and not document.keys().isdisjoint(_NAMES):  # one entry, as ``show`` prints it
         document = {key: [document]}
     others = [Fault(_where(path, other), unknown("key", other, [key])) for other in document if other != key]
-    _complain(*others, *_no_array(path, document, key))
+    DataError.raise_for(others, _no_array(path, document, key))
     items = _array(path, document, key, model)
     return _sourced(path, key, items) if model in (Processor, Accelerator) else items
 
@@ -133,7 +132,7 @@ def read_guide(path: Path) -> Guide:
     Raises :class:`modak.errors.DataError` with a fault for each thing that is wrong.
     """
     guide = _validate(path, Guide, _load(path), at="")
-    _complain(*(_at(path, "", fault) for fault in unsourced(guide)))
+    DataError.raise_for(_at(path, "", fault) for fault in unsourced(guide))
     return guide
 
 
@@ -150,16 +149,16 @@ def from_document(kind: str, document: object) -> tuple[Known, ...]:
     document = without_schema(document)
     if kind not in document:
         entry = _validate(None, models[kind], document, at="")
-        _complain(*(unsourced(entry) if kind == "systems" else ()))
+        DataError.raise_for(unsourced(entry) if kind == "systems" else ())
         return (entry,)
-    _complain(*(Fault(key, unknown("key", key, models)) for key in document if key not in models))
+    DataError.raise_for(Fault(key, unknown("key", key, models)) for key in document if key not in models)
 
     def every(key: str) -> tuple[Known, ...]:
         items = _array(None, document, key, models[key])
         return _sourced(None, key, items) if kind == "systems" else items
 
     found, bad = _gather(every, [key for key in models if key in document])
-    _complain(*bad)
+    DataError.raise_for(bad)
     return tuple(item for _, item in found)
 
 
@@ -209,14 +208,14 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _array(path: Path | None, document: Mapping[str, Any], key: str, model: type[Model]) -> tuple[Model, ...]:
-    _complain(*_no_array(path, document, key))
+    DataError.raise_for(_no_array(path, document, key))
 
     def one(numbered: tuple[int, object]) -> tuple[Model, ...]:
         number, item = numbered
         return (_validate(path, model, item, at=f"{key}.{label(item, number)}"),)
 
     found, bad = _gather(one, enumerate(document[key]))
-    _complain(*bad)
+    DataError.raise_for(bad)
     return tuple(item for _, item in found)
 
 
@@ -254,18 +253,13 @@ def _gather(read: Callable[[Item], tuple[Model, ...]], given: Iterable[Item]) ->
 def _sourced(path: Path | None, key: str, items: tuple[Model, ...]) -> tuple[Model, ...]:
     """The items of an array, all of whose figures have a source."""
     labels = (f"{key}.{label(item.model_dump(), number)}" for number, item in enumerate(items))
-    _complain(*(_at(path, at, fault) for item, at in zip(items, labels, strict=True) for fault in unsourced(item)))
+    DataError.raise_for(_at(path, at, fault) for item, at in zip(items, labels, strict=True) for fault in unsourced(item))
     return items
 
 
 def _at(path: Path | None, at: str, fault: Fault) -> Fault:
     """A fault with the file and the place in it."""
     return Fault(_where(path, join(at, fault.field)), fault.message)
-
-
-def _complain(*faults: Fault) -> None:
-    if faults:
-        raise DataError(faults=faults)
 
 
 # --- between files

@@ -40,8 +40,7 @@ def where_of(request: Request, system: System, facts: Facts) -> Where:
     if where.is_recorded:
         reasons = zip(("qos", "account"), refused(request, where.partition), strict=True)
         faults = [Fault(f"job_options.{field}", f"partition {where.partition.name} {why}") for field, why in reasons if why]
-        if faults:
-            raise Infeasible(faults=faults)
+        Infeasible.raise_for(faults)
     notes = (*where.notes, *_features_of_others(request, where, system), *_named_of_a_kind(request, where, system))
     return where._replace(notes=(*notes, *_unheard_of(request, where, system)))
 

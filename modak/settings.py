@@ -221,9 +221,8 @@ def _file(path: Path) -> dict[str, Any]:
         raise DataError(f"cannot read {path}: {error.strerror}", field=f"{PREFIX}CONFIG") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is not a TOML file: {error}", field=f"{PREFIX}CONFIG") from None
-    faults = [Fault(f"{path}: {key}", unknown("setting", key, Settings.model_fields)) for key in found if key not in Settings.model_fields]
-    if faults:
-        raise DataError(faults=faults)
+    known = Settings.model_fields
+    DataError.raise_for(Fault(f"{path}: {key}", unknown("setting", key, known)) for key in found if key not in known)
     return found
 
 

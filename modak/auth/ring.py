@@ -43,8 +43,7 @@ class KeyRing:
             faults.append(Fault("scope", f"allowed: at least one of {', '.join(SCOPES)}"))
         if expires_at is not None and expires_at <= datetime.now(UTC):
             faults.append(Fault("expires", "allowed: a time to come"))
-        if faults:
-            raise RequestError(faults=faults)
+        RequestError.raise_for(faults)
         token = tokens.new(tokens.KEY)
         ordered = tuple(scope for scope in SCOPES if scope in scopes)
         return token, self.access().create(tokens.digest(token), name, f"key:{name}", ordered, expires_at, actor or local_actor())

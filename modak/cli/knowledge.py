@@ -178,9 +178,7 @@ def _checked_rules(file: Path) -> Sequence[Rule]:
     from modak.rules import rule_faults
 
     found = read_array(file, Rule)
-    faults = [Fault(f"{file}: rules.{rule.name}", str(fault)) for rule in found for fault in rule_faults(rule)]
-    if faults:
-        raise DataError(faults=faults)
+    DataError.raise_for(Fault(f"{file}: rules.{rule.name}", str(fault)) for rule in found for fault in rule_faults(rule))
     return found
 
 

@@ -165,9 +165,7 @@ def check() -> None:
     """Check an SQLite database for damage. Also finds entries that this version does not take."""
     from modak import store
 
-    faults = store.check(common.database())
-    if faults:
-        raise Unavailable(faults=[Fault("", fault) for fault in faults])
+    Unavailable.raise_for(Fault("", fault) for fault in store.check(common.database()))
     typer.echo("the database is in order")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from modak.detected import gridengine, machine, pbs, slurm, software
 from modak.detected.partitions import KnownHardware, described_partitions
@@ -19,7 +19,7 @@ from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, GpuCount, Mac
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
 from modak.launchers.family import USUAL_PMI
-from modak.text.faults import fault_in, faults_of, validated
+from modak.text.faults import fault_in, validated
 from modak.text.grammar import Name
 
 UNASKED: Final = (
@@ -213,21 +213,12 @@ def _sound(table: _Table) -> tuple[list[dict[str, Any]], list[str]]:
     notes = []
     for row in table.rows:
         label = row.get("name") or row["family"]
-        why = _fault(row, table.model) or (f"the name {label} is taken" if label in kept else "")
+        why = plain(fault_in(table.model, row)) or (f"the name {label} is taken" if label in kept else "")
         if why:
             notes.append(f"{table.field}: {plain(str(row.get('path') or label), 80)} is left out: {why}")
         else:
             kept[label] = row
     return list(kept.values()), notes
-
-
-def _fault(row: Mapping[str, Any], model: type[BaseModel]) -> str:
-    """Why the schema does not accept a row; empty: it does."""
-    try:
-        model.model_validate(row)
-    except ValidationError as error:
-        return plain(str(faults_of(error)[0]))
-    return ""
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from modak.detected import hardware, kinds
 from modak.detected.kinds import NodeKind
 from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, SeenQos, least, plain, within
@@ -17,7 +15,7 @@ from modak.facts.systems import MOST_ALLOWED, MOST_FEATURES, PARTS
 from modak.grouping import grouped
 from modak.schedulers.slurm import GPUS
 from modak.text.amounts import counted, listed
-from modak.text.faults import fault_in, faults_of
+from modak.text.faults import fault_in
 from modak.text.grammar import Name
 
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
@@ -166,8 +164,8 @@ def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, 
     if there < fewest:
         return Findings(notes=(f"{kind.label} is left out: a job there has {fewest} nodes or more, and of these there are {there}",))
     partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
-    if fault := _fault(partition):
-        return Findings(notes=(f"{kind.label} is left out: {fault}",))
+    if fault := fault_in(Partition, partition):
+        return Findings(notes=(f"{kind.label} is left out: {plain(fault)}",))
     unnamed = len(kind.node.gpus) == 1 and not accelerator
     return Findings(
         partitions=(partition,),
@@ -361,15 +359,6 @@ def _defaults(kind: NodeKind) -> Mapping[str, float | None]:
     if not (seen.default_memory_per_gpu_gb and kind.node.gpus):
         return usual
     return {**usual, "default_memory_gb": min(value for value in (seen.default_memory_per_gpu_gb, *usual.values()) if value)}
-
-
-def _fault(partition: Mapping[str, Any]) -> str:
-    """Why the schema of a system refuses it; empty: it does not."""
-    try:
-        Partition.model_validate(partition)
-    except ValidationError as error:
-        return plain(str(faults_of(error)[0]))
-    return ""
 
 
 def _accelerator(kind: NodeKind, machine: Machine, known: KnownHardware) -> tuple[Accelerator | None, tuple[str, ...]]:

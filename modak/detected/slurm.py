@@ -27,21 +27,21 @@ from modak.detected.seen import (
 )
 
 SINFO: Final[Mapping[str, str]] = {
-    "partition": "%P",  # with a * after the default one
+    "Partitions": "%P",  # with a * after the default one
     "availability": "%a",
     "nodes": "%D",
-    "sockets": "%X",
-    "cores_per_socket": "%Y",
-    "threads_per_core": "%Z",
-    "cpus": "%c",
-    "memory_mib": "%m",
-    "gres": "%G",
+    "Sockets": "%X",
+    "CoresPerSocket": "%Y",
+    "ThreadsPerCore": "%Z",
+    "CPUTot": "%c",
+    "RealMemory": "%m",
+    "Gres": "%G",
     "limit": "%l",
     "default_limit": "%L",
     "job_nodes": "%s",
-    "features": "%f",
+    "AvailableFeatures": "%f",
 }
-"""The fields of ``sinfo``'s output in their order: our name, and the specification in its format."""
+"""The fields of ``sinfo``'s output in their order: what ``scontrol`` calls those of nodes, and the specification in its format."""
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 MEMORY: Final = ("DefMemPerCPU", "DefMemPerNode", "MaxMemPerCPU", "MaxMemPerNode")
 """Limits of memory in MiB, of a partition or of the cluster; of two for the same (``Def``, ``Max``) only one is set."""
@@ -334,8 +334,8 @@ def _node(fields: Mapping[str, str]) -> SeenNode:
 def _short_partition(row: Mapping[str, str]) -> SeenPartition:
     """A partition as a row of ``sinfo`` has it."""
     return SeenPartition(
-        name=row["partition"].removesuffix("*"),
-        default=row["partition"].endswith("*"),
+        name=row["Partitions"].removesuffix("*"),
+        default=row["Partitions"].endswith("*"),
         min_nodes=count(row["job_nodes"].partition("-")[0]),
         max_nodes=count(row["job_nodes"].rpartition("-")[2]),
         max_wall_time_s=seconds(row["limit"]),
@@ -346,20 +346,7 @@ def _short_partition(row: Mapping[str, str]) -> SeenPartition:
 
 def _short_node(row: Mapping[str, str]) -> SeenNode:
     """Nodes of one kind as a row of ``sinfo`` has them."""
-    sockets, per_socket = count(row["sockets"]), count(row["cores_per_socket"])
-    memory = count(row["memory_mib"])
-    return SeenNode(
-        name="",
-        partitions=(row["partition"].removesuffix("*"),),
-        count=count(row["nodes"]) or 0,
-        cpus=count(row["cpus"]),
-        sockets=sockets,
-        cores=sockets * per_socket if sockets and per_socket else None,
-        threads_per_core=count(row["threads_per_core"]),
-        usable_memory_gb=exact_gigabytes(memory if memory and memory > 1 else None),
-        gpus=gres(row["gres"]),
-        features=_features(row["features"]),
-    )
+    return replace(_node({**row, "NodeName": "", "Partitions": row["Partitions"].removesuffix("*")}), count=count(row["nodes"]) or 0)
 
 
 def _features(text: str | None) -> tuple[str, ...]:

@@ -180,9 +180,7 @@ class _Table:
     def check(self) -> None:
         """Raise the faults, each at its first line, in order of these."""
         found = [(np.unique(np.concatenate(parts)).tolist(), message) for message, parts in self._faults.items()]
-        faults = [Fault(f"{self.name}:{lines[0]}", f"{message}{also(lines[1:])}") for lines, message in sorted(found) if lines]
-        if faults:
-            raise DataError(faults=faults)
+        DataError.raise_for(Fault(f"{self.name}:{lines[0]}", f"{message}{also(lines[1:])}") for lines, message in sorted(found) if lines)
 
 
 def _uneven(column: str, total: int, nodes: int, each: int) -> str:

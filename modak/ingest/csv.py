@@ -114,8 +114,7 @@ def _names(text: str, mark: str, line: int) -> list[str]:
         raise DataError(why, field=place)
     none = "" if any(map(_is_expected, names)) else "; the first line has to name the columns"
     twice = [each for number, each in enumerate(names) if each and each in names[:number]]
-    if twice:
-        raise DataError(faults=[Fault(place, f"two columns are called {each!r}{none}") for each in twice[:MOST_FAULTS]])
+    DataError.raise_for(Fault(place, f"two columns are called {each!r}{none}") for each in twice[:MOST_FAULTS])
     return names
 
 
@@ -222,8 +221,7 @@ def _refuse_nameless(found: Rows, names: Sequence[str]) -> None:
         index = " (of pandas' to_csv with index=False)" if number == 1 else ""
         message = f"column {number} has no name in the header, and holds {text[:60]!a} here; leave it out{index}, or name what it says"
         faults.append(Fault(f":{line}", message))
-    if faults:
-        raise DataError(faults=faults[:MOST_FAULTS])
+    DataError.raise_for(faults[:MOST_FAULTS])
 
 
 # --- decimal commas

@@ -95,8 +95,7 @@ def _names(header: str, line: int) -> list[str]:
         raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}", field=f":{line}")
     faults = [f"column {number} has no name" for number, name in enumerate(names, 1) if not name]
     faults += [f"two columns are called {name!r}" for number, name in enumerate(names) if name and name in names[:number]]
-    if faults:
-        raise DataError(faults=[Fault(f":{line}", fault) for fault in faults[:MOST_FAULTS]])
+    DataError.raise_for(Fault(f":{line}", fault) for fault in faults[:MOST_FAULTS])
     return names
 
 
@@ -108,7 +107,6 @@ def _rows(names: Sequence[str], body: Sequence[str], line: int) -> Raw:
         for place, row in enumerate(rows)
         if len(row) != len(names)
     ]
-    if faults:
-        raise DataError(faults=faults[:MOST_FAULTS])
+    DataError.raise_for(faults[:MOST_FAULTS])
     columns = {name: Cells.of(row[place] for row in rows) for place, name in enumerate(names)}
     return Raw(columns, np.arange(line, line + len(rows)))

@@ -75,8 +75,7 @@ def check(options: Options, formats: Sequence[str]) -> None:
             values.reader(name, datetime.now(UTC))(options.fill[name].strip())
         except ValueError as error:
             faults.append(Fault("--set", f"column {name!r}: {options.fill[name]!a}: {error}"))
-    if faults:
-        raise DataError(faults=faults)
+    DataError.raise_for(faults)
 
 
 def prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
@@ -86,11 +85,8 @@ def prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
     columns = renamed_columns(raw, name, options)
     about = tuple(f"{name}: {note}" for column, note in raw.about.items() if columns.get(column) is raw.columns[column])
     wanted = [column for column in (REQUIRED if loading else ASKED) if column not in options.fill]
-    faults = [
-        Fault(f"{name}:{raw.named.get(column, 1)}", message) for column, message in header_faults(tuple(columns), wanted, loading=loading)
-    ]
-    if faults:
-        raise DataError(faults=faults)
+    faults = header_faults(tuple(columns), wanted, loading=loading)
+    DataError.raise_for(Fault(f"{name}:{raw.named.get(column, 1)}", message) for column, message in faults)
     for column, text in options.fill.items():
         columns[column] = _filled(columns[column], text) if column in columns else Cells.constant(text, len(raw.lines))
     return Raw(columns, raw.lines, (*raw.notes, *about))

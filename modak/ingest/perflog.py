@@ -78,8 +78,7 @@ class PerfLog:
                 faults.append(Fault(f":{line}", f"{len(cells)} cells; the header has {len(header.names)} columns"))
             elif header.figures:
                 _run(_known(cells, header), header, line, found)
-        if faults:
-            raise DataError(faults=faults[:MOST_FAULTS])
+        DataError.raise_for(faults[:MOST_FAULTS])
         yield from found.rows()
 
 

@@ -165,8 +165,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             continue
         if not faults and (len(batch) or batch.notes):
             yield batch
-    if faults:
-        raise DataError(faults=first_faults(faults))
+    DataError.raise_for(first_faults(faults))
     if not noticed.rows and not noticed.notes:
         raise DataError("no row has a value" if noticed.without else "no rows of results", field=source.name)
     if noticed.rows and (told := tuple(f"{source.name}: {remark}" for remark in noticed.remarks())):

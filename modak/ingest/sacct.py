@@ -116,8 +116,7 @@ def _jobs(lines: Iterator[tuple[int, str]]) -> Iterator[SacctJob]:
         elif row:
             what = f"{row.count(mark) + 1} cells; the header has {len(header)} columns (a text with {mark!r} in it? take --json)"
             faults.append(Fault(f":{line}", what))
-    if faults:
-        raise DataError(faults=faults[:MOST_FAULTS])
+    DataError.raise_for(faults[:MOST_FAULTS])
     yield from jobs.values()
 
 

@@ -24,6 +24,7 @@ from modak.jobs.starters import command_of, is_interpreted, tells_threads
 from modak.launchers.base import USUAL
 from modak.launchers.family import OWN_NETWORK, USUAL_PMI, WITHOUT_MPI, compatible, own_family
 from modak.launchers.jsrun import JSRUN, beside
+from modak.schedulers.header import FIELDS
 from modak.target import Target
 from modak.text.grammar import as_name
 from modak.text.words import Word, literal, variables
@@ -255,33 +256,18 @@ def _constraint(asked: str | None, partition: str | None) -> str | None:
 
 
 def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int | None, signal: Signal | None) -> Attributes:
-    options, application = request.job_options, request.application
-    named = target.system is not None
+    options = request.job_options
+    said = Attributes(**{name: getattr(options, field) for name, field in FIELDS.items() if name in Attributes.__dataclass_fields__})
     asked = target.partition_for(nodes, wall_time_s)
-    return Attributes(
-        name=options.job_name or application.app_tag or as_name(request.workload_name or "") or "modak",
-        account=options.account,
-        queue=asked if named else options.queue,
-        partition=asked if named else options.partition,
+    return replace(
+        said,
+        name=options.job_name or request.application.app_tag or as_name(request.workload_name or "") or "modak",
+        queue=asked if target.system else options.queue,
+        partition=asked if target.system else options.partition,
         qos=target.qos_for(nodes, wall_time_s),
-        reservation=options.reservation,
-        site_resources=options.site_resources,
         wall_time_s=wall_time_s,
         constraint=_constraint(options.architecture_constraint, target.partition.constraint if target.partition else None),
-        node_list=options.request_specific_nodes,
-        array=options.job_array,
-        output=options.standard_output_file,
-        error=options.standard_error_file,
-        join=options.combine_stdout_stderr,
-        notify=options.request_event_notification,
-        email=options.email_address,
-        dependency=options.job_dependency,
-        begin=options.defer_job,
-        exclusive=options.node_exclusive,
-        requeue=options.requeue,
         signal=signal,
-        copy_environment=options.copy_environment,
-        copy_variables=options.copy_environment_variable,
     )
 
 

@@ -45,8 +45,7 @@ def results_of(document: object, plan_id: str, job_script: str) -> tuple[Mapping
         for number, (result, metric) in enumerate(zip(results, metrics, strict=True))
         for fault in _differences(result, {**expected, **metric}, "unfinished" if failed else f"results.{number}")
     ]
-    if faults:
-        raise RequestError(faults=faults)
+    RequestError.raise_for(faults)
     return tuple(results)
 
 

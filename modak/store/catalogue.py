@@ -48,8 +48,7 @@ def held(connection: Connection) -> Iterator[Held]:
                 yield Held(_value(kind, row.name, row.body), row.added_by, instant(row.added_at))
             except Unavailable as error:
                 faults += () if row.added_by == PRINCIPAL else error.faults
-    if faults:
-        raise Unavailable(faults=faults)
+    Unavailable.raise_for(faults)
 
 
 def refused(connection: Connection) -> Iterator[str]:

@@ -73,6 +73,5 @@ def staged(tables: Iterable[Table], skip: Callable[[Table], bool], progress: Pro
                     break
             rows += here
             found.append(Staged(table, here, partial(_parts, file, parts)))
-        if faults:
-            raise DataError(faults=first_faults(faults))
+        DataError.raise_for(first_faults(faults))
         yield found

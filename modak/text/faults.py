@@ -65,11 +65,11 @@ def validated(model: type[Model], values: Any, raising: type[ModakError], prefix
 
 
 def fault_in(grammar: Any, value: object) -> str:
-    """Why a value is not of a grammar (a type of :mod:`modak.text.grammar`); empty: it is."""
+    """Why a value is not of a grammar (a type of :mod:`modak.text.grammar`), or of a model; empty: it is."""
     try:
         _adapter(grammar).validate_python(value)
     except ValidationError as error:
-        return faults_of(error)[0].message
+        return str(faults_of(error)[0])
     return ""
 
 
