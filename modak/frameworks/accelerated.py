@@ -19,9 +19,9 @@ class AcceleratedOptions(FrameworkOptions):
     """Accelerators per node."""
 
     def unused(self) -> Mapping[str, str]:
-        """The compiler, by which no results are chosen."""
+        """The compiler and its version, by which no results are chosen."""
         why = "has no effect: optimisation.workload.compiler names the one that the application was built with"
-        return {"compiler": why} if self.compiler else {}
+        return {name: why for name in ("compiler", "version") if self.value_of(name)}
 
 
 class OpenAccOptions(AcceleratedOptions):

@@ -16,12 +16,15 @@ _CUDA_10_1: Final = Cuda("10.1", "7", "nvidia/cuda:10.1-cudnn7-devel-ubuntu18.04
 _USUAL: Final = "6.1"
 """The compute capability for which a source build is made if no GPU is named."""
 _LABELS: Final[Mapping[str, str]] = {"bvlc": "caffe", "intel": "intel-caffe", "nvidia": "nvcaffe"}
+_LAYERS: Final[Mapping[str, str]] = {"mlsl": "intel", "nccl": "nvidia"}
+"""The fork that has a distribution layer; BVLC's own has none."""
 
 
 class CaffeOptions(FrameworkOptions):
     """Options of Caffe."""
 
-    fork: Literal["bvlc", "intel", "nvidia"] = "bvlc"
+    fork: Literal["bvlc", "intel", "nvidia"] | None = None
+    """Default: the one that has the ``distribution``, otherwise ``bvlc``."""
     distribution: Literal["mlsl", "nccl", "mpi"] | None = None
 
 
@@ -65,7 +68,8 @@ class Caffe(Framework):
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """The fork's images."""
-        return Carrier(_LABELS[options.value_of("fork") or "bvlc"], options.version)
+        fork = options.value_of("fork") or _LAYERS.get(options.value_of("distribution"), "bvlc")
+        return Carrier(_LABELS[fork], options.version)
 
     def build_packages(self, build: SourceBuild) -> tuple[str, ...]:
         """The libraries that Caffe's installation guide lists."""

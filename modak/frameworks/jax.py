@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -30,6 +31,10 @@ class JaxOptions(FrameworkOptions):
 
     xla: Switch | None = None
     distribution: Literal["jax-distributed"] | None = None
+
+    def unused(self) -> Mapping[str, str]:
+        """XLA that is switched off."""
+        return {"xla": "has no effect: JAX compiles with XLA always"} if self.xla is False else {}
 
 
 @dataclass(frozen=True)

@@ -148,8 +148,14 @@ def test_an_affinity_that_is_not_known_is_told_to_have_no_effect() -> None:
 @pytest.mark.parametrize("name", ["openacc", "opencl"])
 def test_a_compiler_of_accelerators_is_told_to_have_no_effect_where_it_is_given(name: str) -> None:
     """Nothing is said of one that the request does not name."""
-    told = [options(name, values).unused().keys() for values in ({"compiler": "nvhpc"}, {"number_of_acc": 2})]
-    assert told == [{"compiler"}, set()]
+    told = [options(name, values).unused().keys() for values in ({"compiler": "nvhpc"}, {"version": "19.10"}, {"number_of_acc": 2})]
+    assert told == [{"compiler"}, {"version"}, set()]
+
+
+def test_jax_says_that_xla_stays_on() -> None:
+    """Only where the request switches it off."""
+    told = [options("jax", {"xla": value}).unused() for value in (False, True, "auto")]
+    assert told == [{"xla": "has no effect: JAX compiles with XLA always"}, {}, {}]
 
 
 @pytest.mark.parametrize(
@@ -161,13 +167,17 @@ def test_a_compiler_of_accelerators_is_told_to_have_no_effect_where_it_is_given(
         ("keras", {"backend": "theano"}, ("theano", None)),
         ("caffe", {"fork": "intel", "version": "1.1"}, ("intel-caffe", "1.1")),
         ("caffe", {"fork": "nvidia"}, ("nvcaffe", None)),
+        ("caffe", {"distribution": "mlsl"}, ("intel-caffe", None)),
+        ("caffe", {"distribution": "nccl"}, ("nvcaffe", None)),
+        ("caffe", {"fork": "bvlc", "distribution": "nccl"}, ("caffe", None)),
         ("horovod", {"version": "0.19", "framework_version": "2.1"}, ("tensorflow", "2.1")),
         ("horovod", {"framework": "keras"}, ("tensorflow", None)),
         ("horovod", {"framework": "pytorch", "framework_version": "2.1"}, ("pytorch", "2.1")),
     ],
 )
 def test_layers_and_forks_name_whose_images_serve_them(name: str, values: dict[str, Any], expected: tuple[str, str | None]) -> None:
-    """Keras runs in its backend's images, Horovod in those of the framework below, a fork in its own; versions are not mixed up."""
+    """Keras runs in its backend's images, Horovod in those of the framework below, a fork of Caffe, which the layer may tell, in its own;
+    versions are not mixed up."""
     carrier = plugins.find("frameworks", name).carrier(options(name, values))
     assert carrier
     assert (carrier.framework, carrier.version) == expected
