@@ -6,10 +6,12 @@ import re
 from collections import deque
 from typing import Final
 
+from modak.text.grammar import UNSOUND
+
 FIRST: Final = 32 * 1024
 LAST: Final = 96 * 1024
 LONGEST_LINE: Final = 2000
-_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+_ESCAPES: Final = re.compile(rf"\x1b\[[0-9;?]*[A-Za-z]|{UNSOUND.pattern}")
 
 
 class Log:
