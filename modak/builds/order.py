@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, get_args
 
 from modak.errors import NotFound, RequestError
 from modak.facts import ImageLabels
+from modak.images.probe import inspection
 from modak.recipes.archives import SUMS, Archive, Download, checksums, copy_names, downloads
 from modak.recipes.forms import form_of
 from modak.recipes.image import image_labels
@@ -130,8 +131,9 @@ def of_recipe(made: Recipe, runtime: str, site: Site | None = None, also: Sequen
 def of_text(text: str, runtime: str, name: str, context: Path, site: Site | None = None, also: Sequence[FurtherForm] = ()) -> Order:
     """The order for a user's recipe, whose labels (``modak.framework``, …) state what the image contains.
 
-    Raises :class:`modak.errors.RequestError` for a name that no image file can have, where ``modak.framework`` is missing, for a label with
-    a value that it cannot have, and for sections that run on the building machine.
+    Raises :class:`modak.errors.RequestError` for a name that no image file can have, where ``modak.framework`` is missing, or
+    ``modak.version`` of what no test shows, for a label with a value that it cannot have, and for sections that run on the building
+    machine.
     """
     kind = builder_of(runtime)
     if not is_image_file(f"{name}.sif"):
@@ -180,9 +182,12 @@ def _claims(text: str) -> dict[str, Any]:
         )
     texts = {name: value for name, value in found.items() if name in _TEXTS}
     lists = {name: found[name].split(",") for name in _LISTS if name in found}
-    claims = {"source": "pip", **texts, **lists}
-    # a version that is not stated is found out by running the image
-    validated(ImageLabels, {"version": "0", **claims}, RequestError, "modak")
+    stated = {"source": "pip", **texts, **lists}
+    labels = validated(ImageLabels, {"version": "0", **stated}, RequestError, "modak")
+    claims = labels.model_dump(mode="json", include=set(stated))
+    # a version that is not stated is found out by running the image, if there is a test for what it contains
+    if "version" not in claims and inspection(claims) is None:
+        raise RequestError(f"no test shows the version of {claims['framework']} in an image: add the label modak.version", field="recipe")
     return claims
 
 

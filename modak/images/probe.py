@@ -80,7 +80,7 @@ def _tried(commands: str) -> str:
 if trial=$(mktemp -d); then
 (cd "$trial" && {{ {commands.strip()}
 }}) >"$trial/out" 2>"$trial/why"
-printf '{MARK}["exercise", {{"status": %d, "why": "%s"}}]\\n' $? "$(tail -n 1 "$trial/why" | {_PLAIN})"
+printf '{MARK}["exercise", {{"status": %d, "why": "%s"}}]\\n' $? "$(grep -m 1 '[a-z]' "$trial/why" | {_PLAIN})"
 [ ! -s "$trial/out" ] || printf '{MARK}["mpi", "%s"]\\n' "$(head -n 4 "$trial/out" | {_PLAIN})"
 fi
 """

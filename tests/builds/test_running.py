@@ -204,7 +204,7 @@ def test_nothing_is_ordered_into_a_folder_whose_files_cannot_be_locked(tmp_path:
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     url = f"sqlite:///{tmp_path}/modak.db"
-    order = of_text("FROM busybox\nLABEL modak.framework=mpi\n", "charliecloud", "test", tmp_path)
+    order = of_text("FROM busybox\nLABEL modak.framework=openmpi\n", "charliecloud", "test", tmp_path)
     with open_store(url, fill=False) as store:
         building = service.BuildService(store, Settings(database_url=url, images_dir=str(tmp_path / "images")))
         with pytest.raises(Unavailable, match=r"MODAK_IMAGES_DIR: .*/images/builder\.log cannot be locked: Function not implemented"):
@@ -225,7 +225,7 @@ def test_who_looks_at_a_build_starts_no_builder_without_its_tool(tmp_path: Path,
     images = tmp_path / "images"
     url = f"sqlite:///{tmp_path}/modak.db"
     with open_store(url, fill=False) as store:
-        order = of_text("Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework mpi\n", "apptainer", "test", tmp_path)
+        order = of_text("Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework openmpi\n", "apptainer", "test", tmp_path)
         store.builds.ask(order.key, order.as_json(), Actor("test"))
         put_earlier(store.builds, service.PATIENCE)
         service.BuildService(store, Settings(database_url=url, images_dir=str(images))).builds()
@@ -242,8 +242,8 @@ def test_a_build_without_its_tool_keeps_no_other_waiting(tmp_path: Path, monkeyp
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     url = f"sqlite:///{tmp_path}/modak.db"
     texts = {
-        "charliecloud": "FROM busybox\nLABEL modak.framework=mpi\n",
-        "apptainer": "Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework mpi\n",
+        "charliecloud": "FROM busybox\nLABEL modak.framework=openmpi\n",
+        "apptainer": "Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework openmpi\n",
     }
     with open_store(url, fill=False) as store:
         for runtime, text in texts.items():
@@ -265,8 +265,8 @@ def test_a_builder_that_has_all_tools_builds_whatever_waits(tmp_path: Path, monk
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     url = f"sqlite:///{tmp_path}/modak.db"
     with open_store(url, fill=False) as store:
-        first = of_text("Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework mpi\n", "apptainer", "test", tmp_path)
-        other = of_text("FROM busybox\nLABEL modak.framework=mpi\n", "charliecloud", "test", tmp_path)
+        first = of_text("Bootstrap: docker\nFrom: busybox\n\n%labels\n  modak.framework openmpi\n", "apptainer", "test", tmp_path)
+        other = of_text("FROM busybox\nLABEL modak.framework=openmpi\n", "charliecloud", "test", tmp_path)
         seen = store.builds.ask(first.key, first.as_json(), Actor("test"))
         store.builds.ask(other.key, other.as_json(), Actor("test"))
         put_earlier(store.builds, service.PATIENCE)

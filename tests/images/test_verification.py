@@ -396,6 +396,15 @@ def test_the_probe_runs_in_any_shell_and_is_read_back() -> None:
     assert set(found.checks) == {"framework", "exercise", "compiler inductor", "distribution horovod"}
 
 
+def test_a_wrapper_without_its_compiler_says_so() -> None:
+    """Open MPI frames what it says with rules."""
+    words = (
+        "mpicc() { printf '%s\\n' ----- 'unable to find the specified compiler' 'gcc in your PATH.' ----- >&2; return 1; }\nfind() { :; }\n"
+    )
+    ran = subprocess.run(["/bin/sh", "-c", words + probe({"framework": "openmpi"})], capture_output=True, text=True, timeout=250)
+    assert read_probe(ran.stdout).checks["exercise"] == Check(75, why="unable to find the specified compiler ")
+
+
 @pytest.mark.parametrize(
     ("text", "family", "version"),
     [

@@ -176,13 +176,15 @@ def test_no_recipe_runs_on_the_machine_that_builds(tmp_path: Path, section: str)
 
 
 def test_a_recipe_says_what_its_image_carries(tmp_path: Path) -> None:
-    """In labels; without a framework nobody could ask for it."""
-    text = "FROM x\nLABEL modak.framework=pytorch modak.compilers=jit,inductor \\\n modak.mpi=openmpi\n"
+    """In labels, in any case; without a framework nobody could ask for it, and no test shows the version of an application."""
+    text = "FROM x\nLABEL modak.framework=PyTorch modak.compilers=jit,Inductor \\\n modak.mpi=openmpi\n"
     assert of_text(text, "charliecloud", "x", tmp_path).claims == {
         "framework": "pytorch", "source": "pip", "mpi": "openmpi", "compilers": ["jit", "inductor"]
     }  # fmt: skip
     with pytest.raises(RequestError, match=r"add modak\.framework"):
         of_text("FROM x\n", "charliecloud", "x", tmp_path)
+    with pytest.raises(RequestError, match=r"version of hmmer .* add the label modak\.version"):
+        of_text("FROM x\nLABEL modak.framework=hmmer\n", "charliecloud", "x", tmp_path)
 
 
 @pytest.mark.parametrize("name", ["my recipe", "größe", "a'b"])
