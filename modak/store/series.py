@@ -74,18 +74,14 @@ def _numbers(connection: Connection, column: Column[str], wanted: Iterable[str])
 
 
 def _row(key: SeriesKey, mark: str, number: int) -> dict[str, Any]:
-    values = key.model_dump()
-    values["params"] = json.dumps(dict(sorted(key.params.items())), ensure_ascii=False)
-    values["hyperthreads"] = None if key.hyperthreads is None else int(key.hyperthreads)
-    return {**values, "key": mark, "changed": number}
+    params = json.dumps(dict(key.params), sort_keys=True, ensure_ascii=False)
+    hyperthreads = None if key.hyperthreads is None else int(key.hyperthreads)
+    return key.model_dump() | {"params": params, "hyperthreads": hyperthreads, "key": mark, "changed": number}
 
 
 def from_row(row: Row[Any]) -> SeriesKey:
     """The key in a row that has :data:`COLUMNS`."""
-    values = {name: getattr(row, name) for name in COLUMNS}
-    values["params"] = json.loads(values["params"])
-    values["hyperthreads"] = None if values["hyperthreads"] is None else bool(values["hyperthreads"])
-    return SeriesKey.model_validate(values)
+    return SeriesKey.model_validate({name: getattr(row, name) for name in COLUMNS} | {"params": json.loads(row.params)})
 
 
 class OwnNames:
@@ -100,7 +96,7 @@ class OwnNames:
 
     def key(self, key: SeriesKey) -> SeriesKey:
         """The series under its system's own name, if it is called by an alias."""
-        name = self._names.get(same_name(key.system)) if key.system and self._names else None
+        name = self._names.get(same_name(key.system)) if key.system else None
         return key.model_copy(update={"system": name}) if name else key
 
     def called(self, system: str) -> frozenset[str]:

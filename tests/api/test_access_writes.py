@@ -77,11 +77,15 @@ def test_results_are_loaded_in_the_callers_name(site: Site) -> None:
     assert (line["principal"], line["action"], line["target"]) == ("key:load", "load results", "body.csv (3 of 3 rows)")
 
 
-def test_a_misspelt_trial_loads_nothing(site: Site) -> None:
-    """422, with the parameter that is meant."""
-    refused = site.call("POST", "/results?dry-run=true", site.keys["load"], content=ROWS, headers=CSV)
-    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "dry-run")
-    assert "did you mean 'dry_run'?" in refused.text
+@pytest.mark.parametrize(
+    ("query", "field", "told"),
+    [("dry-run=true", "dry-run", "did you mean 'dry_run'?"), ("dry_run=true&dry_run=false", "dry_run", "given twice; one value")],
+)
+def test_a_misspelt_trial_loads_nothing(site: Site, query: str, field: str, told: str) -> None:
+    """422, with the parameter that is meant; also if it is both a trial and none."""
+    refused = site.call("POST", f"/results?{query}", site.keys["load"], content=ROWS, headers=CSV)
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, field)
+    assert told in refused.text
     assert site.call("POST", "/results", site.keys["load"], content=ROWS, headers=CSV).json()["new"] == 3
 
 

@@ -238,6 +238,17 @@ def test_a_plan_comes_back_until_it_expires(store: Store) -> None:
             store.plans.get(name)
 
 
+@pytest.mark.parametrize(("days", "kept"), [((1, 2), 2), ((2, 1), 2), ((1, None), None), ((None, 1), None)])
+def test_a_plan_that_is_made_again_is_kept_for_the_longer_time(store: Store, days: tuple[int | None, ...], kept: int | None) -> None:
+    """So that no caller is told an id that ends before its time."""
+    now = datetime.now(UTC)
+    ends = {each: None if each is None else now + timedelta(days=each) for each in days}
+    for number, each in enumerate(days):
+        store.plans.save("p1", {"number": number}, "{}", Texts(""), data_version="1", expires_at=ends[each])
+    plan = store.plans.get("p1")
+    assert (plan.request, plan.expires_at) == ({"number": 1}, ends[kept])
+
+
 def test_expired_plans_leave_the_database(store: Store) -> None:
     """With one plan in 256, which removes those that nobody can ask for any more."""
     store.plans.save("p1", {}, "{}", Texts(""), data_version="1", expires_at=datetime.now(UTC) - timedelta(seconds=1))
