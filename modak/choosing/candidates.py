@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Ints
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, check_limits, stated_counts
 from modak.choosing.grids import check_room, node_counts, only_one_node, why_one_node, with_room
@@ -37,7 +37,7 @@ class Candidates:
     """Shapes, and the node counts to predict for each."""
 
     shapes: tuple[Shape, ...]
-    nodes: tuple[npt.NDArray[np.int64], ...]
+    nodes: tuple[Ints, ...]
     given: StatedCounts
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()

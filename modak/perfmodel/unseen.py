@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from modak.arrays import Array
 from modak.grouping import grouped
 from modak.perfmodel import parameters
 from modak.perfmodel.batches import Batches, Sizes, nearest
@@ -30,7 +31,6 @@ from modak.perfmodel.configurations import (
     common_columns,
     doublings,
 )
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.repeats import RERUN_SPREAD
