@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix, hstack, identity
 
-from modak.perfmodel.forms import Array
+from modak.arrays import Array
 from modak.perfmodel.intervals import FEATURES, KNOTS, LEAST, LEAST_SLOPE
 
 

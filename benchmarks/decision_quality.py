@@ -23,6 +23,7 @@ from benchmarks.model_quality import read_scaling
 from benchmarks.output import say
 from benchmarks.protocols import PROTOCOLS
 from modak import perfmodel
+from modak.arrays import Array
 from modak.choosing import scoring
 from modak.choosing.candidates import Candidates
 from modak.choosing.counts import StatedCounts
@@ -35,7 +36,6 @@ from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed, Split, Task
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.scaling import Series
 from modak.target import Target

@@ -27,10 +27,10 @@ import numpy as np
 
 from benchmarks.output import say
 from benchmarks.problem_sizes import figures, quantile
+from modak.arrays import Array
 from modak.facts import Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import Question, fit, layouts, predict
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 
 COUNTS = ("nodes", *layouts.COUNTS)

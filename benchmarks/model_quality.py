@@ -30,10 +30,10 @@ from benchmarks import parameter_quality
 from benchmarks.calibration import fit_shape, fit_width
 from benchmarks.output import say
 from benchmarks.protocols import PROTOCOLS, every_prefix
+from modak.arrays import Array
 from modak.perfmodel import evaluation, intervals
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed, Task
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import KNOTS, Calibration
 from modak.perfmodel.scaling import Forecast, Series
 

@@ -19,9 +19,9 @@ import numpy.typing as npt
 from benchmarks.model_quality import read_scaling
 from benchmarks.output import say
 from benchmarks.protocols import PROTOCOLS
+from modak.arrays import Array
 from modak.perfmodel import evaluation, nodestep, scaling
 from modak.perfmodel.evaluation import Observed
-from modak.perfmodel.forms import Array
 
 GRID: Mapping[tuple[ModuleType, str], tuple[float, ...]] = {
     (scaling, "POWER"): (3.0, 4.0, 6.0),

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.output import say
+from modak.arrays import Array
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import parameters
 from modak.perfmodel.cells import of_results
 from modak.perfmodel.configurations import MeasuredRuns, by_configuration
-from modak.perfmodel.forms import Array
 from modak.perfmodel.unseen import guesses
 
 PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}

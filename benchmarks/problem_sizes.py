@@ -20,9 +20,9 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from benchmarks.output import say
+from modak.arrays import Array
 from modak.grouping import grouped
 from modak.perfmodel import kriging, problemlaw, problems
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.questions import SPREAD
 from modak.perfmodel.unlikeness import OTHER_SIZE, WORK_SPREAD

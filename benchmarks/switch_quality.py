@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.output import say
+from modak.arrays import Array
 from modak.choosing.effects import RunContext, SwitchPair, effect, pairs
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 
 ASKED = 150

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from benchmarks.output import say
+from modak.arrays import Array
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Question, fit, predict
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import half_widths
 from modak.perfmodel.scaling import Series, evaluate, fit_many
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 Answer = TypeVar("Answer")
+_NOTHING: Final = object()
+"""In place of a result that is not stored: ``None`` may be one."""
 
 
 class Cache:
@@ -21,13 +23,12 @@ class Cache:
         self._lock = Lock()
 
     def get(self, key: Hashable, work_out: Callable[[], Answer]) -> Answer:
-        """The result for a key, from ``work_out`` if it is not stored. A result is never ``None``."""
-        found: Answer | None = self._found.get(key)
-        if found is not None:
-            return found
-        found = work_out()
-        with self._lock:
-            self._found[key] = found
-            if len(self._found) > self._most:
-                del self._found[next(iter(self._found))]
+        """The result for a key, from ``work_out`` if it is not stored."""
+        found: Answer = self._found.get(key, _NOTHING)
+        if found is _NOTHING:
+            found = work_out()
+            with self._lock:
+                self._found[key] = found
+                if len(self._found) > self._most:
+                    del self._found[next(iter(self._found))]
         return found

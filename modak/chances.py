@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from modak.arrays import Array
 from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.planning import LEAST
 from modak.perfmodel.repeats import RERUN_SPREAD

@@ -16,15 +16,15 @@ from itertools import compress
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from modak import plugins
+from modak.arrays import Array, Flags, Ints
 from modak.chances import FEW, LIKELY, chances_of, likely_layouts, too_many
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, failed_once, most_without_memory, without_failed
 from modak.choosing.nodes import node_power
-from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Flags, Ranking, Scored, rank_closest
+from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, Scored, rank_closest
 from modak.choosing.openswitch import BUILD
 from modak.choosing.reasons import described
 from modak.choosing.scoring import columns, question, score, usable_curves
@@ -40,7 +40,6 @@ from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import missing_figures
 from modak.perfmodel import Curve, Predictor, Question
-from modak.perfmodel.forms import Array
 from modak.perfmodel.parts import Scale, size_of
 from modak.perfmodel.planning import ALIKE, LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
@@ -325,7 +324,7 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -
         spots.append((shape, scored.nodes[rows], chances[rows]))
     total, all_nodes = sum(weights.sum() for *_, weights in spots), np.concatenate([nodes for _, nodes, _ in spots])
 
-    def half_width(curves: Sequence[Curve], predictor: Predictor, shape: Shape, nodes: npt.NDArray[np.int64]) -> Array:
+    def half_width(curves: Sequence[Curve], predictor: Predictor, shape: Shape, nodes: Ints) -> Array:
         """With an inferred switch that of the run without it and of the ratio, unless results with it tell more."""
         without = predictor.predictions(question(request, target, evidence_for(shape, tried)), nodes)
         found = applied(without, request, target, shape, nodes, tried).width.middle

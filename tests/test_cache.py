@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,18 +14,18 @@ def test_what_is_kept_is_what_is_worked_out(keys: list[int], most: int) -> None:
     assert [kept.get(key, lambda key=key: key + 100) for key in keys] == [key + 100 for key in keys]  # type: ignore[misc]
 
 
-def test_the_oldest_answer_makes_room() -> None:
-    """Two are kept: the third question is asked anew, the second is not."""
+@pytest.mark.parametrize("answer", ["found", None])
+def test_the_oldest_answer_makes_room(answer: str | None) -> None:
+    """Two are kept: the third question is asked anew, the second is not, whatever the answers are."""
     kept = Cache(2)
     asked: list[str] = []
 
-    def ask(key: str) -> str:
-        def work_out() -> str:
+    def ask(key: str) -> str | None:
+        def work_out() -> str | None:
             asked.append(key)
-            return key
+            return answer
 
         return kept.get(key, work_out)
 
-    for key in ("a", "b", "c", "b", "a"):
-        ask(key)
+    assert [ask(key) for key in ("a", "b", "c", "b", "a")] == [answer] * 5
     assert asked == ["a", "b", "c", "a"]

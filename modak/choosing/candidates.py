@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Ints
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, check_limits, stated_counts
 from modak.choosing.grids import check_room, node_counts, only_one_node, why_one_node, with_room
@@ -20,7 +20,7 @@ from modak.choosing.measured import evidence_shapes, ran_single_threads, was_mea
 from modak.choosing.mpi import host_mpi
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
-from modak.choosing.problem import of_one_problem, unknown_build, unknown_dataset
+from modak.choosing.problem import of_one_problem, unknown_labels
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import CandidateSearch, Shapes, topology_shapes, with_few_threads
 from modak.choosing.wishes import drives_all_gpus, is_distributed, is_hybrid, is_said_distributed, is_single_threaded, stated_nodes
@@ -37,7 +37,7 @@ class Candidates:
     """Shapes, and the node counts to predict for each."""
 
     shapes: tuple[Shape, ...]
-    nodes: tuple[npt.NDArray[np.int64], ...]
+    nodes: tuple[Ints, ...]
     given: StatedCounts
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
@@ -63,7 +63,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     if request.application.allowed_ranks and not request.application.mpi_ranks:
         return _of_allowed_ranks(request, target, curves)
     problem, several = of_one_problem(request, curves, target.names)
-    of_problem = (*several, *unknown_dataset(request, curves), *unknown_build(request, curves))
+    of_problem = (*several, *unknown_labels(request, curves))
     request = with_problem(request, problem)
     host, other_mpi = host_mpi(request, target)
     measured = tuple(evidence_shapes(request, target, curves, host))

@@ -150,9 +150,12 @@ def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, 
     key = (*place, *key_of_any_size(request), *lengths.values())
     asked = facts.questions.get(key, lambda: Essence(without_counts(essence(request, lengths=lengths))))
     counts = counts_of(request)
-    return asked, facts.columns.get(
-        (asked, *counts), lambda: columns(asked.request, target, _that_run(asked, counts, target, facts), facts, asked)
-    )
+
+    def predicted() -> Columns:
+        found = without_failed(asked.request, target, _candidates(asked, counts, target, facts), facts)
+        return columns(asked.request, target, found, facts, asked)
+
+    return asked, facts.columns.get((asked, *counts), predicted)
 
 
 def _wider(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> Scored:
@@ -207,11 +210,6 @@ def _candidates(asked: Essence, counts: Counts, target: Target, facts: Prepared)
     if nodes is None or of_their_size:
         return enumerated()
     return on_nodes(facts.candidates.get((asked, nodes > 1), enumerated), nodes, asked.request, target)
-
-
-def _that_run(asked: Essence, counts: Counts, target: Target, facts: Prepared) -> Candidates:
-    """The candidates without those whose runs failed."""
-    return without_failed(asked.request, target, _candidates(asked, counts, target, facts), facts)
 
 
 def _with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Ints
 from modak.dsl import Basis
 from modak.facts import Result, same_name
 from modak.grouping import grouped
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.merging import SPELLINGS, same_label
 from modak.results.comparison import compare
@@ -149,7 +148,7 @@ def log_ratios(known: Sequence[SwitchPair], asked: RunContext, sizes: Sequence[f
     return mean, Z90 * np.sqrt(variance + NOISE**2)
 
 
-def _nearest(to_asked: Array) -> npt.NDArray[np.int64]:
+def _nearest(to_asked: Array) -> Ints:
     """For each run that is asked about the pairs with the largest covariance ``[pair, run]``, at most :data:`MOST`, in their order."""
     return np.sort(np.argsort(-to_asked, axis=0, kind="stable")[:MOST].T, axis=1)
 

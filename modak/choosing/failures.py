@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Flags, Ints
 from modak.choosing.candidates import Candidates
 from modak.choosing.grids import taken
-from modak.choosing.objective import Flags
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.workload import with_problem
@@ -38,7 +37,6 @@ LEFT_OUT: Final = "not considered: "
 """How the reason begins."""
 FAILED_ONCE: Final = "a run failed, not for want of memory; if another one does, this configuration is left out"
 _MENDED: Final = "once their cause is mended, 'modak results doubt' takes failed runs out"
-Ints = npt.NDArray[np.int64]
 
 
 def without_failed(request: Request, target: Target, found: Candidates, facts: Facts) -> Candidates:

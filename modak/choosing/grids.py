@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from modak import plugins
+from modak.arrays import Ints
 from modak.choosing.counts import StatedCounts
 from modak.choosing.shapes import Shape
 from modak.choosing.topology import CandidateSearch
@@ -24,7 +24,7 @@ DENSE: Final = 64
 """Every node count up to this one is a candidate; beyond it, steps of about 1/64 and all measured sizes."""
 
 
-def node_counts(search: CandidateSearch, shape: Shape) -> npt.NDArray[np.int64]:
+def node_counts(search: CandidateSearch, shape: Shape) -> Ints:
     """Node counts to predict for a shape: the given one, or the fewest if nothing is known of its scaling, or else all that are allowed."""
     counts, target, curves = search.counts, search.target, search.curves
     if counts.nodes or counts.ranks:
@@ -40,7 +40,7 @@ def node_counts(search: CandidateSearch, shape: Shape) -> npt.NDArray[np.int64]:
     return taken(grid, target)
 
 
-def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int64]:
+def node_grid(limit: int, measured: Iterable[float] = ()) -> Ints:
     """Node counts to predict: all up to 64, then steps of about 1/64, the measured ones and the limit."""
     dense = range(1, min(limit, DENSE) + 1)
     steps = int(DENSE * math.log(limit / DENSE)) if limit > DENSE else 0
@@ -49,7 +49,7 @@ def node_grid(limit: int, measured: Iterable[float] = ()) -> npt.NDArray[np.int6
     return np.unique(np.array([*dense, *coarse, *sizes, limit])).astype(np.int64)
 
 
-def taken(sizes: npt.NDArray[np.int64], target: Target) -> npt.NDArray[np.int64]:
+def taken(sizes: Ints, target: Target) -> Ints:
     """The node counts that a queue takes, of those that the request names or of all; all counts, if there is no queue for any."""
     takes = [(sizes >= queue.min_nodes) & (sizes <= queue.max_nodes) for queue in target.queues]
     found = sizes[np.any(takes, axis=0)] if takes else sizes

@@ -15,17 +15,15 @@ from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Flags, Ints
 from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90, Sides, bound
 from modak.text.amounts import as_given, counted, plain, span
 from modak.text.units import clock
 
-Flags = npt.NDArray[np.bool_]
 DEFAULT_EFFICIENCY: Final = 0.5
 """Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work."""
 START_UP_S: Final = 120.0
@@ -45,8 +43,8 @@ class Scored:
     Times are in seconds; NaN without prediction.
     """
 
-    shape: npt.NDArray[np.int64]
-    nodes: npt.NDArray[np.int64]
+    shape: Ints
+    nodes: Ints
     time: Array
     width: Sides
     """Half-widths of the 90 % interval of log time."""
@@ -82,7 +80,7 @@ class Scored:
         return np.repeat(np.fmin.reduceat(self.doublings, first), counts)
 
     @cached_property
-    def _sizes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _sizes(self) -> tuple[Ints, Ints]:
         """Of each number of nodes, by which they are sorted: the first configuration, and how many there are."""
         first = np.flatnonzero(np.concatenate(([True], self.nodes[1:] != self.nodes[:-1])))
         return first, np.concatenate((first[1:], [len(self.nodes)])) - first
@@ -422,7 +420,7 @@ def _limits_of(index: int, constraints: Sequence[_Constraint]) -> tuple[str, ...
     return tuple(found) if all(found) else ()
 
 
-def _beyond_most_nodes(nodes: npt.NDArray[np.int64], objective: Objective) -> str:
+def _beyond_most_nodes(nodes: Ints, objective: Objective) -> str:
     return f"no configuration runs on max_nodes = {objective.max_nodes} or fewer: the smallest has {nodes.min()}"
 
 

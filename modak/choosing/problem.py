@@ -75,24 +75,16 @@ def _of_framework(curve: Curve, request: Request) -> bool:
     return curve.series.dataset is not None and same_name(curve.series.framework) == same_name(request.optimisation.framework)
 
 
-def unknown_dataset(request: Request, curves: Sequence[Curve]) -> tuple[Notice, ...]:
-    """A warning if the application has results, but none of the data set that the request names."""
-    asked = request.optimisation.workload.dataset
-    known = {one.series.dataset for one in curves if one.estimated is None and one.series.dataset}
-    if asked is None or not known or asked in known:
-        return ()
-    message = f"{unknown('data set', asked, known)}; the times are estimated from results of those"
-    return (Notice(field="optimisation.workload.dataset", message=message),)
-
-
-def unknown_build(request: Request, curves: Sequence[Curve]) -> tuple[Notice, ...]:
-    """A warning if results name builds of the application, but none of them is the one that the request names."""
-    asked = request.optimisation.workload.compiler
-    known = {str(one.series.compiler) for one in curves if one.estimated is None and is_build(one.series.compiler)}
-    if asked is None or not is_build(asked) or not known or same_name(asked) in map(same_name, known):
-        return ()
-    message = f"{unknown('build', asked, known)}; the times are estimated from results of those"
-    return (Notice(field="optimisation.workload.compiler", message=message),)
+def unknown_labels(request: Request, curves: Iterable[Curve]) -> Iterator[Notice]:
+    """A warning if results name data sets, or builds, of the application, but none of them is the one that the request names."""
+    work, those = request.optimisation.workload, [one.series for one in curves if one.estimated is None]
+    datasets = {one.dataset for one in those if one.dataset}
+    builds = {str(one.compiler) for one in those if is_build(one.compiler)}
+    instead = "the times are estimated from results of those"
+    if work.dataset and datasets and work.dataset not in datasets:
+        yield Notice(field="optimisation.workload.dataset", message=f"{unknown('data set', work.dataset, datasets)}; {instead}")
+    if work.compiler and is_build(work.compiler) and builds and same_name(work.compiler) not in map(same_name, builds):
+        yield Notice(field="optimisation.workload.compiler", message=f"{unknown('build', work.compiler, builds)}; {instead}")
 
 
 def _has_params(curve: Curve, asked: Mapping[str, str]) -> bool:

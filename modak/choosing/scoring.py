@@ -14,8 +14,8 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Flags, Ints
 from modak.choosing import switching
 from modak.choosing.candidates import Candidates
 from modak.choosing.ending import longest_run, start_up_s
@@ -28,14 +28,12 @@ from modak.choosing.workload import Units, of_one_kind, requested_lengths, units
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameters, same_name
 from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, describe
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import MOST, Sides
 from modak.perfmodel.predictions import of_whole_time
 from modak.perfmodel.startup import StartUp, is_whole, maybe_part, start_up_correction
 from modak.prepared import prepared
 from modak.target import Target
 
-Ints = npt.NDArray[np.int64]
 BLOCK: Final = 256
 """Number of sizes to predict together if a request gives its number of nodes: the next request will give another one."""
 
@@ -120,7 +118,7 @@ class Columns:
         return np.where(seen, np.inf, 1.0)
 
     @cached_property
-    def whole(self) -> npt.NDArray[np.bool_] | None:
+    def whole(self) -> Flags | None:
         """Which portions are predicted from times of whole runs, which include start-up; ``None``: none of them."""
         whole = [each.curve is not None and each.curve.start_up is None and is_whole(each.curve.series) for each in self.predictions]
         return np.array(whole) if any(whole) else None
@@ -132,7 +130,7 @@ class Columns:
         return bool(portions.size and self._grows[portions].all())
 
     @cached_property
-    def _grows(self) -> npt.NDArray[np.bool_]:
+    def _grows(self) -> Flags:
         return np.array([each.curve is not None and each.curve.grows for each in self.predictions])
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from modak.arrays import Array
 from modak.choosing.candidates import Candidates
 from modak.choosing.effects import SOFTWARE, Effect, RunContext, effect, log_ratios, pairs
 from modak.choosing.openswitch import OpenSwitch, SwitchEvidence, left_open
@@ -21,7 +22,6 @@ from modak.choosing.wishes import carrier
 from modak.dsl import Basis, Request
 from modak.facts import Result, same_name
 from modak.perfmodel import Predictions
-from modak.perfmodel.forms import Array
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.target import Target
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Ints
 from modak.choosing import memory
 from modak.choosing.candidates import Candidates
 from modak.choosing.grids import only_one_node, taken
@@ -26,7 +26,7 @@ FIRST: Final = (1, 2, 4)
 """Nodes of the first runs, if nothing is known of the application's scaling."""
 
 
-Pair = tuple[Shape, npt.NDArray[np.int64]]
+Pair = tuple[Shape, Ints]
 
 
 def with_unmeasured(
@@ -114,7 +114,7 @@ def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str 
     return (measured, "host") if measured else (host.family, target.mpi_from(host)) if host else (None, None)
 
 
-def _sizes(grid: npt.NDArray[np.int64], request: Request, target: Target, found: Candidates, first: int) -> npt.NDArray[np.int64]:
+def _sizes(grid: Ints, request: Request, target: Target, found: Candidates, first: int) -> Ints:
     """The node counts, and the powers of two up to the largest; if there is only one, up to ``first``. Given counts are kept,
     and so is one node where the run cannot be started on several.
     """

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from modak.perfmodel.forms import Array
+from modak.arrays import Array
 
 Baseline = Callable[[Array, Array, Array], Array]
 

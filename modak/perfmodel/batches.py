@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from modak.perfmodel.forms import Array
+from modak.arrays import Array
 
 MOST_KEPT: Final = 256
 """Pairs of batch sizes whose effects are kept."""

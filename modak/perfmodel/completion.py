@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from modak.arrays import Array
 from modak.cache import Cache
 from modak.facts import Doubted, same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90, stretch
 from modak.perfmodel.lengths import curves_telling, of_samples, scaled, with_length, with_samples
 from modak.perfmodel.predict import Predictor

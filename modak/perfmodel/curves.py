@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Flags
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import scaling, startup
 from modak.perfmodel.cells import Cell, gathered, of_results
-from modak.perfmodel.forms import FORMS, Array
+from modak.perfmodel.forms import FORMS
 from modak.perfmodel.merging import joined_label
 from modak.perfmodel.parts import VARYING, Part, Scale, per_batch, size_of, split_cells
 from modak.perfmodel.scaling import Mixture
@@ -140,7 +140,7 @@ class Curve(Fact):
         """The counts within a node along the curve; 1 if none varies."""
         return frozenset(round(size / nodes) for size, nodes in zip(self.sizes, self.nodes, strict=True))
 
-    def measured_at(self, sizes: Array, nodes: Array) -> npt.NDArray[np.bool_]:
+    def measured_at(self, sizes: Array, nodes: Array) -> Flags:
         """Which of ``sizes [n]`` on ``nodes [n]`` were measured."""
         known = np.array(self.sizes)
         there = np.equal.outer(sizes, known).any(axis=1)

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from modak.arrays import Array
 from modak.grouping import grouped
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.relatives import Family, pool
 from modak.perfmodel.scaling import Forecast, Mixture, Series, evaluate, fit_many

@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Flags, Ints
 from modak.cache import Cache
 from modak.perfmodel import intervals, joining, nodestep, relatives, scaling
 from modak.perfmodel.curves import FEW_SIZES, Curve
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.repeats import RERUN_SPREAD, at_least, noise
 
@@ -42,11 +41,11 @@ class PooledForecast(NamedTuple):
     width: intervals.Sides
     doublings: Array
     """Beyond the measured sizes on either side."""
-    reached: npt.NDArray[np.bool_]
+    reached: Flags
     """Where kin were measured."""
     others: tuple[scaling.Series, ...]
     """The measured values of ``k`` other curves."""
-    contributed: npt.NDArray[np.bool_]
+    contributed: Flags
     """Where each of these contributed: ``[k, n]``."""
     noise: float
     """See :func:`modak.perfmodel.repeats.noise`; the intervals are at least this wide."""
@@ -54,7 +53,7 @@ class PooledForecast(NamedTuple):
     """The smallest measured number of nodes."""
 
     @property
-    def pooled(self) -> npt.NDArray[np.bool_]:
+    def pooled(self) -> Flags:
         """Where others contributed: beyond the measured sizes, and also between them if these are few."""
         return np.asarray(self.contributed.any(axis=0))
 
@@ -63,7 +62,7 @@ class PooledForecast(NamedTuple):
         """The same with a standard deviation in place of each interval."""
         return joining.LogForecast(self.log_value, self.width.middle / Z90, self.doublings)
 
-    def at(self, places: npt.NDArray[np.int_]) -> PooledForecast:
+    def at(self, places: Ints) -> PooledForecast:
         """The forecast at some of the sizes, with those others that contributed there."""
         contributed = self.contributed[:, places]
         used = np.flatnonzero(contributed.any(axis=1))
@@ -196,9 +195,7 @@ def _over_nodes(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
     return max(alike, key=lambda one: (len(one.nodes), one.nodes, one.costs), default=None)
 
 
-def _with(
-    forecast: PooledForecast, here: npt.NDArray[np.int_], joint: joining.LogForecast, factor: Array, other: scaling.Series
-) -> PooledForecast:
+def _with(forecast: PooledForecast, here: Ints, joint: joining.LogForecast, factor: Array, other: scaling.Series) -> PooledForecast:
     """The forecast with what it and an ``other`` series tell ``here`` together, where its deviation changes by a ``factor``."""
     value, doublings, factors = forecast.log_value.copy(), forecast.doublings.copy(), np.ones(forecast.log_value.shape)
     value[here], doublings[here], factors[here] = joint.log_value, joint.doublings, factor

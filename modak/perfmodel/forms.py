@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from modak.arrays import Array
 
 NOISE: Final = 0.03
 """Standard deviation of the log cost of one published result, for the trend forms."""

@@ -14,12 +14,12 @@ from typing import Final
 
 import numpy as np
 
+from modak.arrays import Array
 from modak.grouping import grouped
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides, half_widths
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.problemproof import hide_problems

@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from modak.arrays import Array, Flags, Ints
 from modak.perfmodel.curves import FEW_SIZES
-from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast
 
 Z90: Final = 1.645
@@ -87,11 +87,11 @@ class Sides(NamedTuple):
         """Those of several arrays, in a row."""
         return cls(*(np.concatenate(side) for side in zip(*several, strict=True)))
 
-    def at(self, places: npt.NDArray[np.int_] | slice | int) -> Sides:
+    def at(self, places: Ints | slice | int) -> Sides:
         """Those at some places."""
         return self.each(lambda side: side[places])
 
-    def where(self, here: npt.NDArray[np.bool_], otherwise: Sides) -> Sides:
+    def where(self, here: Flags, otherwise: Sides) -> Sides:
         """These ``here``, and others elsewhere."""
         return self.each(lambda one, other: np.where(here, one, other), otherwise)
 
@@ -112,7 +112,7 @@ class Sides(NamedTuple):
         """Half of the whole width."""
         return np.asarray((self.below + self.above) / 2)
 
-    def holds(self, miss: Array) -> npt.NDArray[np.bool_]:
+    def holds(self, miss: Array) -> Flags:
         """Whether measurements lie in the interval; ``miss`` is log of measured over predicted cost."""
         return np.asarray((miss <= self.above) & (miss >= -self.below))
 

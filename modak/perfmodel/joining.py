@@ -12,11 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Ints
 from modak.perfmodel import unlikeness
 from modak.perfmodel.curves import Curve
-from modak.perfmodel.forms import Array
 from modak.perfmodel.questions import Question, stated_by, unlike_attributes
 from modak.perfmodel.relatives import UNKNOWN_LIKENESS
 from modak.perfmodel.scaling import beyond
@@ -36,7 +35,7 @@ class LogForecast(NamedTuple):
     doublings: Array
     """Beyond what was measured."""
 
-    def at(self, places: npt.NDArray[np.int_] | slice) -> LogForecast:
+    def at(self, places: Ints | slice) -> LogForecast:
         """Those at some places."""
         return LogForecast(*(column[places] for column in self))
 
@@ -77,7 +76,7 @@ def _spread(one: Curve, curve: Curve) -> float:
     return unlikeness.of_attributes(names, one, Question(stated_by(curve.series), curve.layout))
 
 
-def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator[tuple[Neighbour, npt.NDArray[np.int_]]]:
+def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator[tuple[Neighbour, Ints]]:
     """For each of ``sizes [n]``, which are ``beyond [n]`` doublings outside those of a curve, the most alike of those that were measured
     nearer; each with the places for which it is that."""
     left = np.full(sizes.shape, True)

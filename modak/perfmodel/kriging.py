@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from modak.perfmodel.forms import Array, wander
+from modak.arrays import Array, Flags, Ints
+from modak.perfmodel.forms import wander
 
 REPEAT: Final = 0.05
 """Standard deviation of the log cost of a run: replicates of published runs differ by about 5 %."""
@@ -117,7 +117,7 @@ def walks(away: Array) -> Array:
     return np.asarray(np.where(one * other > 0, np.minimum(np.abs(one), np.abs(other)), 0.0).sum(axis=-1))
 
 
-def variance_parts(variances: Array, kind: npt.NDArray[np.int_], sure: npt.NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+def variance_parts(variances: Array, kind: Ints, sure: Flags) -> tuple[Array, Array, Array]:
     """The ``variances [k, n]`` of log costs, of a ``kind [k]`` each, as sums of three: that of each alone, that which all of its kind share
     (both ``[k, n]``), and that which all share (``[n]``), as sizes of the job beyond all measured ones. What several share is the least
     variance among them; of all, among those that are ``sure [k]`` how unlike they are."""

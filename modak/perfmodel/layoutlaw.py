@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Ints
 from modak.facts import Layout
-from modak.perfmodel.forms import Array
 from modak.perfmodel.kriging import REPEAT, UNLIKE, Slope, predicted, walks
 from modak.perfmodel.layouts import COUNTS, log_ratio
 
@@ -90,7 +89,7 @@ def between(
     return predicted(away, log_costs, np.hypot(spreads, REPEAT), slopes, SMOOTHNESS, ratios)
 
 
-def ratios_of(away: Array, kind: npt.NDArray[np.int_], unlike: Array) -> list[tuple[float, Array]]:
+def ratios_of(away: Array, kind: Ints, unlike: Array) -> list[tuple[float, Array]]:
     """Possible covariances ``[k, k]`` of the log ratios of costs to those of the configuration in question, with their probabilities.
 
     ``away``: see :func:`between`; ``kind [k]``: 0 for results of the configuration in question, 1, 2, … for those of others, of which

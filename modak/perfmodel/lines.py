@@ -12,11 +12,11 @@ from typing import Final
 
 import numpy as np
 
+from modak.arrays import Array
 from modak.facts import same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forecasts import PooledForecast, pooled_forecast
-from modak.perfmodel.forms import Array
 from modak.results.metrics import metric_of
 
 POINTS: Final = 97

@@ -9,15 +9,14 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Ints
 from modak.cache import Cache
 from modak.facts import Layout
 from modak.grouping import grouped
 from modak.perfmodel import layouts, ratios, startup, unlikeness
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power, other_device, unknown_device
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.questions import SPREAD, Question, of_metric
@@ -265,7 +264,7 @@ def order_of_equals(match: Match) -> tuple[float, tuple[float, ...], tuple[float
     return match.factor * curve.costs[-1] * curve.sizes[-1], curve.costs, curve.sizes, counts
 
 
-def places_by_nearest(found: Sequence[Match], nodes: Array) -> list[npt.NDArray[np.int_]]:
+def places_by_nearest(found: Sequence[Match], nodes: Array) -> list[Ints]:
     """The places of ``nodes`` for which the same matches are nearest to a question: those as far from what each was measured on."""
     spans = {one.curve.octaves for one in found}
     if len(spans) < 2 or len(nodes) == 1 or min(one.doubt for one in found) < SAME:

@@ -11,12 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
+from modak.arrays import Array
 from modak.dsl import Basis
 from modak.facts import Layout
 from modak.perfmodel import peers
 from modak.perfmodel.curves import FEW_SIZES
 from modak.perfmodel.forecasts import Forecasts
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.matching import Match, best_match
 from modak.perfmodel.parts import on_node

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from modak.perfmodel.forms import NOISE, WIDE, Array, Averaged
+from modak.arrays import Array
+from modak.perfmodel.forms import NOISE, WIDE, Averaged
 
 STEP: Final = 0.05
 """Expected log cost of leaving one node, before it is measured: between the medians of two public collections (0.014, 0.13)."""

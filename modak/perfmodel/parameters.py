@@ -16,9 +16,8 @@ from itertools import combinations_with_replacement
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from modak.perfmodel.forms import Array
+from modak.arrays import Array, Flags, Ints
 
 EXTENSIVE: Final = ("activations", "parameters")
 """Columns that grow with the operations; the feature is their ratio to the operations."""
@@ -123,7 +122,7 @@ def predict(model: ParameterModel, columns: Mapping[str, Array]) -> Estimate:
     return Estimate(log, model.half_width * (2.0 - similarity.max(axis=1)))
 
 
-def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArray[np.int64], log_throughput: Array) -> Estimate:
+def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: Ints, log_throughput: Array) -> Estimate:
     """Log throughput on a new system of all applications, from calibration runs of some.
 
     ``elsewhere [application, configuration]``: log throughputs on known configurations, NaN where not measured;
@@ -142,7 +141,7 @@ def transfer(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArr
     return Estimate(log, np.full(len(log), _reach(trust @ left_out)))
 
 
-def most_telling(elsewhere: Array, columns: Mapping[str, Array], measured: npt.NDArray[np.bool_], most: int) -> tuple[int, ...]:
+def most_telling(elsewhere: Array, columns: Mapping[str, Array], measured: Flags, most: int) -> tuple[int, ...]:
     """At most ``most`` applications to measure on a new system, in this order: places of rows.
 
     ``elsewhere``, ``columns``: as for :func:`transfer`; ``measured [application]``: whether it was measured there already. Each is the one
@@ -165,18 +164,18 @@ def most_telling(elsewhere: Array, columns: Mapping[str, Array], measured: npt.N
     return tuple(found)
 
 
-def _after(covariance: Array, places: npt.NDArray[np.int64]) -> Array:
+def _after(covariance: Array, places: Ints) -> Array:
     """The covariance after a run of each of the applications at ``places``."""
     columns = covariance[:, places]
     of_runs = columns[places] + NOISE * np.eye(len(places))
     return np.asarray(covariance - columns @ np.linalg.solve(of_runs, columns.T))
 
 
-Base = Callable[[Array, npt.NDArray[np.int64], Array], Array]
+Base = Callable[[Array, Ints, Array], Array]
 """Log throughputs of all applications on a new system, from a table with a row for each, and calibration runs (places and results)."""
 
 
-def _mean_of_systems(filled: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> Array:
+def _mean_of_systems(filled: Array, measured: Ints, log_throughput: Array) -> Array:
     """The mean of the known configurations, weighted by how well each predicts the calibration runs, at their level."""
     offset = log_throughput[:, None] - filled[measured]
     deviation = np.median(np.abs(offset - np.median(offset, axis=0)), axis=0)
@@ -185,7 +184,7 @@ def _mean_of_systems(filled: Array, measured: npt.NDArray[np.int64], log_through
     return np.asarray(base + np.median(log_throughput - base[measured]))
 
 
-def _sum_of_times(parts: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> Array:
+def _sum_of_times(parts: Array, measured: Ints, log_throughput: Array) -> Array:
     """From the time of a sample as a non-negative sum of ``parts [application, part]``: its times elsewhere, its work, and a constant.
 
     Errors are relative to the measured times; outliers count less, as in :func:`_robust_solve`.
@@ -219,7 +218,7 @@ class _Corrected(NamedTuple):
     left_out: Array
 
 
-def _corrected(base: Base, table: Array, similarity: Array, measured: npt.NDArray[np.int64], log_throughput: Array) -> _Corrected:
+def _corrected(base: Base, table: Array, similarity: Array, measured: Ints, log_throughput: Array) -> _Corrected:
     """The base, plus the residuals of the calibration runs by their ``similarity [application, k]`` to the others.
 
     Base and correction of a left-out run are both found without it.
@@ -244,7 +243,7 @@ def _kernel_ridge(at: Array, target: Array) -> tuple[Array, Array]:
     return weights, weights / np.diag(inverse)
 
 
-def thinned(count: int, most: int) -> npt.NDArray[np.int64]:
+def thinned(count: int, most: int) -> Ints:
     """Indices of at most ``most`` of ``count`` rows, evenly spread."""
     return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
 

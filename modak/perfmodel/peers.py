@@ -11,13 +11,12 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Ints
 from modak.facts import Layout
 from modak.grouping import grouped
 from modak.perfmodel import layoutlaw, layouts
 from modak.perfmodel.curves import Curve, results_behind
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import GAIN, Z90, Sides
 from modak.perfmodel.kriging import variance_parts
 from modak.perfmodel.matching import Match, best_match, least, order_of_equals
@@ -164,9 +163,7 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     )
 
 
-def _by_law(
-    peers: Sequence[Peer], kind: npt.NDArray[np.int_], answers: Sequence[Predictions], away: Array, layout: Layout
-) -> tuple[Array, Array]:
+def _by_law(peers: Sequence[Peer], kind: Ints, answers: Sequence[Predictions], away: Array, layout: Layout) -> tuple[Array, Array]:
     """Log cost of a layout and its standard deviation, both ``[n]``, from the ``answers`` of ``k`` peers, each of a ``kind [k]``.
 
     Each answer is first scaled to an even share of the work for each worker. Of the variance of its log

@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
+from modak.arrays import Array
 from modak.facts import Layout, SeriesKey
 from modak.perfmodel.curves import Curve, fitted
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.parts import Scale
 from modak.perfmodel.repeats import RERUN_SPREAD

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from modak.arrays import Array, Ints
 from modak.dsl import Basis
 from modak.perfmodel import intervals, scaling
 from modak.perfmodel.curves import Curve
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 
 
@@ -41,7 +41,7 @@ class Predictions:
     other_results: int = 0
     """The number of results at these sizes, or in the layouts on whose trend the prediction lies, beside those of ``curve``."""
 
-    def at(self, places: npt.NDArray[np.int_]) -> Predictions:
+    def at(self, places: Ints) -> Predictions:
         """Those at some of the sizes, which must be in one row."""
         if len(places) == len(self.value):
             return self
@@ -77,7 +77,7 @@ def nothing_known(count: int) -> Predictions:
 class Portion(NamedTuple):
     """Predictions of some of the sizes that were asked for, all from the same results."""
 
-    places: npt.NDArray[np.int_]
+    places: Ints
     """Of these sizes among those asked for."""
     found: Predictions
 

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from modak.perfmodel.forms import Array
+from modak.arrays import Array, Ints
 from modak.perfmodel.kriging import Slope, predicted, walks
 
 BEYOND: Final = (1.3, 1.5)
@@ -69,7 +68,7 @@ def between(
     return predicted(away, log_costs, spreads, [slope] * numbers, SMOOTHNESS, ratios, interaction=INTERACTION, power=1 / numbers)
 
 
-def ratios_of(away: Array, kind: npt.NDArray[np.int_], unlike: Array, doubt: Array, tails: Array) -> list[tuple[float, Array]]:
+def ratios_of(away: Array, kind: Ints, unlike: Array, doubt: Array, tails: Array) -> list[tuple[float, Array]]:
     """Possible covariances ``[n, k, k]`` of the log ratios of the costs of ``k`` problems to those of the configuration in question, with
     their probabilities, for :func:`between`.
 

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Ints
 from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.predict import portions, predict
@@ -68,7 +67,7 @@ def _hidden(curve: Curve, rest: Sequence[Curve], numbers: Mapping[int, Numbers])
                 yield Hidden(curve, costs[here], found.value, found.width, alone.value, found.problem_doublings)
 
 
-def _questions(curve: Curve) -> Iterator[tuple[Question, npt.NDArray[np.int_]]]:
+def _questions(curve: Curve) -> Iterator[tuple[Question, Ints]]:
     """What is asked to predict a curve, each with the places of its sizes: of all together, or of each if a count within a node varies."""
     attributes = stated_by(curve.series)
     varying = curve.varying

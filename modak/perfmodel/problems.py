@@ -14,13 +14,12 @@ from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array, Flags
 from modak.facts import Layout, same_parameter
 from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve, results_behind
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.kriging import REPEAT, UNLIKE, variance_parts
 from modak.perfmodel.lengths import of_length
@@ -136,7 +135,7 @@ def _names(text: str, numbers: Sequence[str], asked: Mapping[str, str], curves: 
     return len(pairs) > LEAST_NAMED and all(len(set(each)) == len(pairs) for each in zip(*pairs, strict=True))
 
 
-def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match]) -> npt.NDArray[np.bool_]:
+def tells_more(law: Predictions, nearest: Predictions, found: Sequence[Match]) -> Flags:
     """Where predictions of a law tell more than those of the ``nearest`` results alone: where their interval is narrower; and everywhere if
     they are based on these results, too, and on others in every number in which these differ from the question. Then they know how steeply
     the cost changes, and the interval of the nearest results does not."""

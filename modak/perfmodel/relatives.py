@@ -18,9 +18,9 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from modak.arrays import Array, Flags, Ints
 from modak.perfmodel import startup
 from modak.perfmodel.curves import FEW_SIZES, Curve
-from modak.perfmodel.forms import Array
 from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast, Series, evaluate
 
 FLOOR: Final = 0.03
@@ -75,7 +75,7 @@ class Family:
         return tuple(sorted(found, key=_order)[:MOST])
 
     @cached_property
-    def _rows(self) -> tuple[Array, Array, npt.NDArray[np.int_], npt.NDArray[np.int_]]:
+    def _rows(self) -> tuple[Array, Array, Ints, Ints]:
         """The logs of all sizes and of the work there, of one member after the other, and the places of each one's first and last size."""
         sizes = np.array([*chain.from_iterable(one.sizes for one in self.members)])
         costs = np.array([*chain.from_iterable(one.costs for one in self.members)])
@@ -109,7 +109,7 @@ def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]
     return one.unlikeness, -one.relative.sizes[-1], one.relative.sizes, one.relative.costs
 
 
-def reached(kin: Sequence[Kin], sizes: Array, nodes: Array | None = None) -> npt.NDArray[np.bool_]:
+def reached(kin: Sequence[Kin], sizes: Array, nodes: Array | None = None) -> Flags:
     """Which sizes (any shape) lie in the measured range of any of them, so that it contributes to :func:`pool`.
 
     ``nodes``: the nodes there, if sizes count something else. Of workers on several nodes, which communicate over the network, runs of as
@@ -128,7 +128,7 @@ def _measured(kin: Sequence[Kin], sizes: Array, nodes: Array | None) -> Array:
     return np.where(np.reshape(alike, log_costs.shape), log_costs, np.nan)
 
 
-def _as_many_nodes(relative: Series, sizes: Array, nodes: Array) -> npt.NDArray[np.bool_]:
+def _as_many_nodes(relative: Series, sizes: Array, nodes: Array) -> Flags:
     """Whether a relative was measured on one node beside the sizes that are asked for on one, and on several beside the others."""
     if relative.nodes is None:
         return np.ones(sizes.shape, dtype=bool)

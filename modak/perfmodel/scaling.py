@@ -16,9 +16,10 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from modak.arrays import Array, Flags
 from modak.grouping import grouped
 from modak.perfmodel import forms, nodestep
-from modak.perfmodel.forms import FORMS, Array, Averaged
+from modak.perfmodel.forms import FORMS, Averaged
 
 POWER: Final = 4.0
 """Weights of forms fall with this power of their validation error (beyond the measured sizes)."""
@@ -133,9 +134,9 @@ class Forecast:
     """The largest disagreement between measured sizes ..."""
     error_inside: float = math.nan
     """... and the validation error there: no forecast beyond them is more certain."""
-    smaller: npt.NDArray[np.bool_] | bool = False
+    smaller: Flags | bool = False
     """Which of the sizes are below the measured ones."""
-    crowded: npt.NDArray[np.bool_] | bool = False
+    crowded: Flags | bool = False
     """Which of the sizes are more ranks or threads on the one node that was measured."""
 
     @property
@@ -190,7 +191,7 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
     )
 
 
-def _combined(mixture: Mixture, p: Array, within: npt.NDArray[np.bool_]) -> Averaged:
+def _combined(mixture: Mixture, p: Array, within: Flags) -> Averaged:
     """What the forms tell, without the step between nodes; ``within [size]``: on one node that gets crowded.
 
     The forecast goes through what was measured, wherever the forms are. The part of an extrapolation that is not believed still counts as
@@ -227,7 +228,7 @@ def _log_costs(mixture: Mixture, p: Array) -> Array:
     return forms.log_costs(mixture.coefficients, forms.terms(p, sizes, np.ones_like(sizes)))
 
 
-def _missed(mixture: Mixture, p: Array, inner: npt.NDArray[np.bool_]) -> Array:
+def _missed(mixture: Mixture, p: Array, inner: Flags) -> Array:
     """What the forms miss: between the measured sizes in proportion to the logs of the sizes, beyond them as at the nearest, fading."""
     at, first, last = np.log2(p), math.log2(mixture.sizes[0]), math.log2(mixture.sizes[-1])
     away = np.maximum(at - last, first - at)
@@ -241,7 +242,7 @@ def _way(mixture: Mixture, p: Array) -> Array:
     return np.asarray(2 * np.sqrt(place * (1 - place)))
 
 
-def _averaged(mixture: Mixture, logs: Array, inner: npt.NDArray[np.bool_]) -> Averaged:
+def _averaged(mixture: Mixture, logs: Array, inner: Flags) -> Averaged:
     """The weighted mean and standard deviation over forms, by the weights that hold between the measured sizes and beyond them."""
     inside, outside = np.array(mixture.inside), np.array(mixture.outside)
     middle = np.where(inner, inside @ logs, outside @ logs)

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from modak.arrays import Array
 from modak.errors import DataError
 from modak.facts import Fact, SeriesKey
 from modak.grouping import grouped
@@ -135,14 +136,14 @@ def lengths(params: Mapping[str, str]) -> dict[str, float]:
     return {name: count for name, count in counts.items() if count} | ({amount.counts: amount.number} if amount else {})
 
 
-def start_up_correction(scale: npt.ArrayLike, measured: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def start_up_correction(scale: npt.ArrayLike, measured: npt.ArrayLike) -> Array:
     """What unknown start-up adds to the log time of a run ``scale`` times as long as one of ``measured`` seconds: above 0 if it is shorter.
 
     >>> start_up_correction([0.5, 2.0], 3600.0).round(3).tolist(), start_up_correction([0.5, 2.0], 75.0).round(3).tolist()
     ([0.095, -0.051], [0.588, -0.511])
     """
     part = np.clip(STARTING * LEAST_RUN / np.asarray(measured, dtype=np.float64), STARTING, MOST_STARTING)
-    found: npt.NDArray[np.float64] = np.log(1 - part + part / np.asarray(scale, dtype=np.float64))
+    found: Array = np.log(1 - part + part / np.asarray(scale, dtype=np.float64))
     return found
 
 
@@ -173,6 +174,6 @@ def positive_number(text: str | None) -> float | None:
     return found if 1e-30 <= found <= 1e30 else None
 
 
-def _in_order(values: Sequence[float], ids: Sequence[int]) -> npt.NDArray[np.float64]:
+def _in_order(values: Sequence[float], ids: Sequence[int]) -> Array:
     found = np.array(values, dtype=np.float64)
     return found[np.argsort(ids, kind="stable")] if len(ids) == len(values) else found

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from modak.arrays import Array
 from modak.grouping import grouped
 from modak.perfmodel import parameters
 from modak.perfmodel.batches import Batches, Sizes, nearest
@@ -30,7 +31,6 @@ from modak.perfmodel.configurations import (
     common_columns,
     doublings,
 )
-from modak.perfmodel.forms import Array
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.parameters import Estimate
 from modak.perfmodel.repeats import RERUN_SPREAD
@@ -148,7 +148,7 @@ def _of_configuration(asked: Sequence[RunKind], known: MeasuredRuns) -> Sequence
     comparable = [run for run in asked if from_others or run.identity in known.described]
     by_batch = grouped(comparable, lambda run: run.features.get("batch") if known.sizes_vary else None)
     for batch, of_batch in by_batch.items():
-        if (transfer := _transfer(configuration, batch, known)) is not None:
+        if transfer := known.learned.get((configuration, batch), partial(_transfer, configuration, batch, known)):
             answers.update(_transferred(of_batch, here, transfer))
             if not enough:
                 answers.update(_from_parameters([run for run in of_batch if run not in answers], known, transfer))
@@ -175,13 +175,7 @@ class Transfer(NamedTuple):
 
 
 def _transfer(configuration: Configuration, batch: float | None, known: MeasuredRuns) -> Transfer | None:
-    """From results of the same applications in other configurations, for runs with this batch size; ``None`` if nothing is comparable."""
-    (found,) = known.learned.get((configuration, batch), lambda: (_new_transfer(configuration, batch, known),))
-    return found
-
-
-def _new_transfer(configuration: Configuration, batch: float | None, known: MeasuredRuns) -> Transfer | None:
-    """The same.
+    """From results of the same applications in other configurations, for runs with this batch size; ``None`` if nothing is comparable.
 
     Calibration runs are held against throughputs elsewhere at their own batch size, and estimates are made from those at ``batch``.
     """
@@ -228,7 +222,7 @@ def _from_parameters(asked: Sequence[RunKind], known: MeasuredRuns, transfer: Tr
     configuration = asked[0].configuration
     names = frozenset(known.columns[configuration]).intersection(asked[0].features)
     key = (configuration, names, *([transfer.batch] if transfer else []))
-    (fitted,) = known.learned.get(key, lambda: (_fitted(configuration, names, known, transfer),))
+    fitted = known.learned.get(key, lambda: _fitted(configuration, names, known, transfer))
     if fitted is None:
         return {}
     answer = parameters.predict(fitted.model, _table(asked, fitted.model.columns))

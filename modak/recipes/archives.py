@@ -50,12 +50,8 @@ class Download:
     """The checksum that the next command verifies; empty: it verifies none."""
 
 
-def downloads(text: str) -> tuple[Download, ...]:
+def downloads(text: str) -> Iterator[Download]:
     """The downloads of a text's steps, in their order, without Git repositories."""
-    return tuple(_downloads(text))
-
-
-def _downloads(text: str) -> Iterator[Download]:
     for found in _DOWNLOAD.finditer(text):
         target = found["file"] or f"{found['folder'].rstrip('/')}/{found['address'].rsplit('/', 1)[-1]}"
         compared = re.match(rf"[^\n]*\n\s*{_comparison(target)}", text[found.end() :])

@@ -28,8 +28,6 @@ HPCCM: Final[Mapping[str, str]] = {"debian12": "ubuntu22"}
 INSTALLERS: Final[Mapping[str, tuple[str, str, str]]] = {
     "3.6": ("pip==21.3.1", "setuptools==59.6.0", "wheel==0.37.1"),
     "3.8": ("pip==25.0.1", "setuptools==75.3.0", "wheel==0.45.1"),
-    "3.10": ("pip==25.3", "setuptools==80.9.0", "wheel==0.45.1"),
-    "3.11": ("pip==25.3", "setuptools==80.9.0", "wheel==0.45.1"),
-    "3.12": ("pip==25.3", "setuptools==80.9.0", "wheel==0.45.1"),
+    **dict.fromkeys(("3.10", "3.11", "3.12"), ("pip==25.3", "setuptools==80.9.0", "wheel==0.45.1")),
 }
 """pip, setuptools and wheel for each Python: the last that serve it, or the last that old packages build with."""

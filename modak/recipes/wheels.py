@@ -1,7 +1,6 @@
 """What wheels depend on: exact versions and SHA-256 of the files, for x86_64 and, where they are compiled, CPython 3.12.
 
-Python's package index resolved each release on 2026-11-21; a file there never changes under its name. CUDA's own packages
-serve both TensorFlow and JAX, which ask for CUDA 12.
+Python's package index resolved each release on 2026-11-21; a file there never changes under its name.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ JAX: Final = (
     "scipy==1.17.1",
 )
 """JAX 0.10.2 for processors, and what it needs."""
-TENSORFLOW_CUDA: Final = (
+_CUDA: Final = (
     "nvidia-cublas-cu12==12.9.3.13",
     "nvidia-cuda-cupti-cu12==12.8.90",
     "nvidia-cuda-nvcc-cu12==12.9.86",
@@ -73,28 +72,17 @@ TENSORFLOW_CUDA: Final = (
     "nvidia-cuda-runtime-cu12==12.9.79",
     "nvidia-cudnn-cu12==9.28.0.42",
     "nvidia-cufft-cu12==11.4.1.4",
-    "nvidia-curand-cu12==10.3.10.19",
     "nvidia-cusolver-cu12==11.7.5.82",
     "nvidia-cusparse-cu12==12.5.10.65",
     "nvidia-nccl-cu12==2.32.3",
     "nvidia-nvjitlink-cu12==12.9.86",
 )
+"""CUDA 12, for which both TensorFlow and JAX ask."""
+TENSORFLOW_CUDA: Final = tuple(sorted((*_CUDA, "nvidia-curand-cu12==10.3.10.19")))
 JAX_CUDA: Final = (
     "jax-cuda12-pjrt==0.10.2",
     "jax-cuda12-plugin==0.10.2",
-    "nvidia-cublas-cu12==12.9.3.13",
-    "nvidia-cuda-cccl-cu12==12.9.27",
-    "nvidia-cuda-cupti-cu12==12.8.90",
-    "nvidia-cuda-nvcc-cu12==12.9.86",
-    "nvidia-cuda-nvrtc-cu12==12.9.86",
-    "nvidia-cuda-runtime-cu12==12.9.79",
-    "nvidia-cudnn-cu12==9.28.0.42",
-    "nvidia-cufft-cu12==11.4.1.4",
-    "nvidia-cusolver-cu12==11.7.5.82",
-    "nvidia-cusparse-cu12==12.5.10.65",
-    "nvidia-nccl-cu12==2.32.3",
-    "nvidia-nvjitlink-cu12==12.9.86",
-    "nvidia-nvshmem-cu12==3.8.0",
+    *sorted((*_CUDA, "nvidia-cuda-cccl-cu12==12.9.27", "nvidia-nvshmem-cu12==3.8.0")),
 )
 SHA256: Final[Mapping[str, str]] = {
     "absl-py==2.5.1": "721200f2f0e9960f2ca9dc3a2a706b201f5f75d812c158f059cbbe29eeafbdb8",

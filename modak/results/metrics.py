@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from modak.facts import SeriesKey
 
 Better = Literal["lower", "higher"]
-PARTS: Final = ("epoch", "step", "sample")
+PARTS: Final[tuple[Per, ...]] = ("epoch", "step", "sample")
 """Parts of a run that have metrics of their own: ``epoch_time`` and so on."""
 WALL_TIME: Final = "wall_time"
 """The time of a whole run, measured from outside."""
@@ -58,18 +58,12 @@ class Metric:
         return 1.0 / values if self.is_rate else values
 
 
+_OF_RUNS: Final = (WALL_TIME, "run_time", "elapsed_time", "time", "training_time", "time_to_solution")
 METRICS: Final[Mapping[str, Metric]] = {
     metric.name: metric
     for metric in (
-        Metric(WALL_TIME, "s", "lower", "run", "time"),
-        Metric("run_time", "s", "lower", "run", "time"),
-        Metric("elapsed_time", "s", "lower", "run", "time"),
-        Metric("time", "s", "lower", "run", "time"),
-        Metric("training_time", "s", "lower", "run", "time"),
-        Metric("time_to_solution", "s", "lower", "run", "time"),
-        Metric("epoch_time", "s", "lower", "epoch", "time"),
-        Metric("step_time", "s", "lower", "step", "time"),
-        Metric("sample_time", "s", "lower", "sample", "time"),
+        *(Metric(name, "s", "lower", "run", "time") for name in _OF_RUNS),
+        *(Metric(f"{part}_time", "s", "lower", part, "time") for part in PARTS),
         Metric("start_up_time", "s", "lower", None, "time"),
         Metric(LATENCY, "s", "lower", None, "time"),
         Metric("throughput", "samples/s", "higher", "sample", "throughput"),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Flags
 from modak.choosing.objective import Scored
 from modak.choosing.problem import unmeasured
 from modak.choosing.scoring import Evidence
@@ -79,7 +79,7 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     )
 
 
-def _fewest(scored: Scored, known: npt.NDArray[np.bool_], deadline_s: int, probability: float) -> int | None:
+def _fewest(scored: Scored, known: Flags, deadline_s: int, probability: float) -> int | None:
     """The smallest number of nodes that meets the deadline with this probability; ``None``: none does."""
     meets = known & (np.where(known, scored.bound(probability), np.inf) <= deadline_s)
     return int(scored.nodes[meets].min()) if meets.any() else None

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from modak.arrays import Array
 from modak.tuning.space import Grid, Point
 
-Array = npt.NDArray[np.float64]
 LENGTHS: Final = (0.15, 0.3, 0.6, 1.2, 2.4)
 NOISES: Final = (0.02, 0.05, 0.1, 0.2)
 """Standard deviations of repeats, relative to the scale of differences between settings."""
