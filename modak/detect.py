@@ -76,6 +76,7 @@ ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "mpirun": ("mpirun", "--version"),
     **{one.version_command[0]: one.version_command for one in BUILTIN if one.version_command},
 }
+NOT_ASKED: Final = CommandOutput("", trouble=NOT_THERE)
 ON_STDERR: Final = frozenset({"modules", "srun-mpi", *RUNTIMES})
 """Commands that, in some versions, write to standard error."""
 
@@ -108,10 +109,9 @@ def detect(
     own = _passed(environment)
     first = _answers(SLURM, own, timeout_s)
     slurm_answers = all(answer.text for answer in first.values())
-    not_asked = dict.fromkeys(WITHOUT_SCONTROL, CommandOutput("", trouble=NOT_THERE))
-    others = not_asked if slurm_answers else _answers(WITHOUT_SCONTROL, own, timeout_s)
+    others = dict.fromkeys(WITHOUT_SCONTROL, NOT_ASKED) if slurm_answers else _answers(WITHOUT_SCONTROL, own, timeout_s)
     has_accounts = slurm.has_accounting(first["scontrol-config"].text)
-    limits = _answers(QOS, own, timeout_s) if has_accounts else dict.fromkeys(QOS, CommandOutput("", trouble=NOT_THERE))
+    limits = _answers(QOS, own, timeout_s) if has_accounts else dict.fromkeys(QOS, NOT_ASKED)
     environments = _of_each(gridengine.environments(others), own, timeout_s)
     answers = {**first, **limits, **others, "qconf-sp": environments, **_answers(ALWAYS, own, timeout_s)}
     probes = _probes(answers, own) if probe else {}
