@@ -16,15 +16,6 @@ from modak.schedulers.notices import environment_policy, folders, joined_streams
 from modak.text.hosts import expand_nodes
 from modak.text.units import clock
 
-EVENTS: Final = {
-    "begin": "BEGIN",
-    "end": "END",
-    "fail": "FAIL",
-    "requeue": "REQUEUE",
-    "time_limit": "TIME_LIMIT",
-    "array_tasks": "ARRAY_TASKS",
-    "none": "NONE",
-}
 SYNONYMS: Final = {
     "--mem-per-cpu": "--mem", "--mem-per-gpu": "--mem", "--no-requeue": "--requeue",
     "-A": "--account", "-C": "--constraint", "-J": "--job-name", "-N": "--nodes", "-a": "--array", "-b": "--begin",
@@ -121,7 +112,7 @@ class Slurm(Scheduler):
             "array": says.array,
             "output": says.output,
             "error": _error(job),
-            "mail-type": ",".join(EVENTS[event] for event in says.notify),
+            "mail-type": ",".join(says.notify).upper(),  # requests have Slurm's words
             "mail-user": says.email,
             "dependency": says.dependency,
             "kill-on-invalid-dep": "yes" if never_met(says.dependency) else None,
