@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from modak.dsl import Notice
 from modak.errors import RequestError
-from modak.jobs.spec import Attributes, BuildSpec, JobSpec, Resources
+from modak.jobs.spec import BuildSpec, JobSpec, Resources
 from modak.runtimes import Runtime
 from modak.runtimes.image import PART
 from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, need, run, shell_function, word, write
@@ -28,6 +28,8 @@ from modak.text.words import OVER_HTTPS, Word
 
 FOLDER: Final = "modak-build"
 FILE: Final = "modak-build.sh"
+_ALONE: Final[Mapping[str, Any]] = dict.fromkeys(("reservation", "node_list", "array", "output", "error", "dependency", "begin", "signal"))
+"""Attributes of the run that its build, a job of its own, does not have."""
 _NOT_FETCHED: Final = "the sources could not be fetched: check that they exist, and that this node can reach them"
 _SUBMODULES: Final = ". Submodules of a repository are fetched over HTTPS only; for others, give a directory that contains them"
 _ARCHIVE: Final = re.compile(r"\.(tar(\.[a-z0-9]+)?|tgz|tbz2|txz)$")
@@ -65,22 +67,15 @@ def _one_node(job: JobSpec, build: BuildSpec) -> JobSpec:
         memory_per_core=has.memory_per_core,
         memory_share=has.memory_share,
     )
-    attributes = Attributes(
+    attributes = replace(
+        says,
         name=f"{says.name[:58]}-build",
-        account=says.account,
         queue=build.queue or says.queue,
         partition=build.queue or says.partition,
         qos=build.qos,
-        site_resources=says.site_resources,
         wall_time_s=build.wall_time_s,
         constraint=there.constraint if there else says.constraint,
-        join=says.join,
-        notify=says.notify,
-        email=says.email,
-        exclusive=says.exclusive,
-        requeue=says.requeue,
-        copy_environment=says.copy_environment,
-        copy_variables=says.copy_variables,
+        **_ALONE,
     )
     return replace(
         job,
