@@ -33,6 +33,7 @@ from modak.normalise.spellings import (
     shown,
     spellings,
     text,
+    together,
     whole,
 )
 from modak.normalise.torchrun import with_launchers_counts
@@ -61,11 +62,9 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
     job, notes = _job(document)
     job, moved = _runtime_in_target(job)
     read = _read(job)
-    faults = tuple(fault for got in read for fault in got.faults)
-    notes += moved + tuple(note for got in read for note in got.notes)
-    if strict:
-        faults += notes
-    if faults:
+    told = together(read)
+    notes += moved + told.notes
+    if faults := told.faults + notes if strict else told.faults:
         refused = RequestError(faults=tuple(dict.fromkeys(faults)))
         refused.warnings = tuple(note for note in dict.fromkeys(notes) if note not in faults)
         raise refused
