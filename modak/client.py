@@ -142,8 +142,7 @@ class Remote:
 
     def builds(self) -> list[dict[str, Any]]:
         """``GET /builds``."""
-        items: list[dict[str, Any]] = self._call("GET", _path("/builds"))["items"]
-        return items
+        return list(self._call("GET", _path("/builds"))["items"])
 
     def load(self, found: Incoming, *, dry_run: bool = False, replace: bool = False, progress: Progress = silent) -> dict[str, Any]:
         """``POST /results``: all files in one request, gzip files unpacked. Files of no known format are not sent."""
@@ -193,8 +192,8 @@ class Remote:
         return str(self._post(f"/plans/{plan_id}/token", {})["token"])
 
     def _pages(self, path: str, filters: Mapping[str, str]) -> list[dict[str, Any]]:
-        page = self._call("GET", _path(path, filters, limit=1000))
-        items: list[dict[str, Any]] = page["items"]
+        page: dict[str, Any] = {"next": None}
+        items: list[dict[str, Any]] = []
         while "next" in page:
             page = self._call("GET", _path(path, filters, limit=1000, cursor=page["next"]))
             items += page["items"]

@@ -76,6 +76,7 @@ ALWAYS: Final[Mapping[str, tuple[str, ...]]] = {
     "mpirun": ("mpirun", "--version"),
     **{one.version_command[0]: one.version_command for one in BUILTIN if one.version_command},
 }
+NOT_ASKED: Final = CommandOutput("", trouble=NOT_THERE)
 ON_STDERR: Final = frozenset({"modules", "srun-mpi", *RUNTIMES})
 """Commands that, in some versions, write to standard error."""
 
@@ -108,10 +109,9 @@ def detect(
     own = _passed(environment)
     first = _answers(SLURM, own, timeout_s)
     slurm_answers = all(answer.text for answer in first.values())
-    not_asked = dict.fromkeys(WITHOUT_SCONTROL, CommandOutput("", trouble=NOT_THERE))
-    others = not_asked if slurm_answers else _answers(WITHOUT_SCONTROL, own, timeout_s)
+    others = dict.fromkeys(WITHOUT_SCONTROL, NOT_ASKED) if slurm_answers else _answers(WITHOUT_SCONTROL, own, timeout_s)
     has_accounts = slurm.has_accounting(first["scontrol-config"].text)
-    limits = _answers(QOS, own, timeout_s) if has_accounts else dict.fromkeys(QOS, CommandOutput("", trouble=NOT_THERE))
+    limits = _answers(QOS, own, timeout_s) if has_accounts else dict.fromkeys(QOS, NOT_ASKED)
     environments = _of_each(gridengine.environments(others), own, timeout_s)
     answers = {**first, **limits, **others, "qconf-sp": environments, **_answers(ALWAYS, own, timeout_s)}
     probes = _probes(answers, own) if probe else {}
@@ -209,38 +209,29 @@ def _probes(answers: Mapping[str, CommandOutput], own: Mapping[str, str]) -> Map
 def _probe(
     srun: Path, partition: SeenPartition, own: Mapping[str, str], nodes: Sequence[SeenNode]
 ) -> Mapping[str, CommandOutput] | CommandOutput:
-    """The answers of one of the partition's nodes; its trouble, where no job ran. None is started for it: that takes minutes, and those of
-    a cloud cost money."""
-    asleep = [node.name for node in nodes if node.powered_down]
-    if len(asleep) == len(nodes):
-        return _unanswered(partition, "all of its nodes are powered down; start one by a job of your own, and try again")
-    where = (f"--partition={partition.name}", *([f"--exclude={','.join(asleep)}"] if asleep else []))
-    return _ask_node(srun, partition, own, where, gpu=all(node.gpus for node in nodes))
+    """The answers of one of the partition's nodes, from a job of one task that prints each command's name before its output; its trouble,
+    where no job ran. No node is started for it: that takes minutes, and those of a cloud cost money.
 
-
-def _unanswered(partition: SeenPartition, trouble: str) -> CommandOutput:
-    return CommandOutput(f"the probe of partition {plain(partition.name, 64)}", trouble=trouble)
-
-
-def _ask_node(
-    srun: Path, partition: SeenPartition, own: Mapping[str, str], where: Sequence[str], *, gpu: bool
-) -> Mapping[str, CommandOutput] | CommandOutput:
-    """The answers of one node, from a job of one task that prints each command's name before its output.
-
-    ``gpu``: the job asks for a GPU, since ``nvidia-smi`` shows only those of the job; if it gets none in time, the next one asks for none.
+    Where all nodes have GPUs, the job asks for one, since ``nvidia-smi`` shows only those of the job; if it gets none in time, the next one
+    asks for none.
     """
+    what, asleep = f"the probe of partition {plain(partition.name, 64)}", [node.name for node in nodes if node.powered_down]
+    if len(asleep) == len(nodes):
+        return CommandOutput(what, trouble="all of its nodes are powered down; start one by a job of your own, and try again")
     asked = {key: words if not words[0].startswith("/") else ("cat", *words) for key, words in MACHINE.items()}
     script = "; ".join(f"echo {MARK}{key}; {shlex.join(words)}" for key, words in asked.items())
-    quality, device = [f"--qos={partition.qos}"] if partition.qos else [], ["--gres=gpu:1"] if gpu else []
+    where = (f"--partition={partition.name}", *([f"--exclude={','.join(asleep)}"] if asleep else []))
+    quality = [f"--qos={partition.qos}"] if partition.qos else []
     size = ("--nodes=1", "--ntasks=1", "--time=00:02:00", "--immediate=30")
-    job = ("--job-name=modak-detect", *where, *quality, *device, *size, "sh", "-c", f"{script}; true")
-    output = run((srun, *job), own, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
-    if output.trouble and gpu:
-        return _ask_node(srun, partition, own, where, gpu=False)
-    if output.trouble:
-        return _unanswered(partition, output.trouble)
-    parts = dict(part.partition("\n")[::2] for part in f"\n{output.stdout.decode(errors='replace')}".split(f"\n{MARK}")[1:])
-    return {key: CommandOutput(" ".join(words), parts.get(key, "")) for key, words in MACHINE.items()}
+    trouble = ""
+    for device in (["--gres=gpu:1"], []) if all(node.gpus for node in nodes) else ([],):
+        job = ("--job-name=modak-detect", *where, *quality, *device, *size, "sh", "-c", f"{script}; true")
+        output = run((srun, *job), own, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
+        if not output.trouble:
+            parts = dict(part.partition("\n")[::2] for part in f"\n{output.stdout.decode(errors='replace')}".split(f"\n{MARK}")[1:])
+            return {key: CommandOutput(" ".join(words), parts.get(key, "")) for key, words in MACHINE.items()}
+        trouble = output.trouble
+    return CommandOutput(what, trouble=trouble)
 
 
 def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> Output:

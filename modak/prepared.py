@@ -79,12 +79,15 @@ class Prepared(Facts):
         return one if name == one.series.system else one.model_copy(update={"series": one.series.model_copy(update={"system": name})})
 
     @cached_property
+    def measured(self) -> tuple[Curve, ...]:
+        """The curves of measured runs, without estimated ones."""
+        return tuple(curve for curve in self.models if curve.estimated is None)
+
+    @cached_property
     def ran_on_gpus(self) -> frozenset[tuple[str, str | None]]:
         """Systems on which all measured runs used GPUs: pairs of the system's folded name and the partition of a run. Runs on nodes without
         GPUs used none, whether they say so or not."""
-        measured = {
-            (same_name(curve.series.system), curve.series.partition, curve.on_gpus) for curve in self.models if curve.estimated is None
-        }
+        measured = {(same_name(curve.series.system), curve.series.partition, curve.on_gpus) for curve in self.measured}
         with_them = {(system, partition) for system, partition, on_gpus in measured if on_gpus}
         if not with_them:
             return frozenset()
@@ -102,7 +105,7 @@ class Prepared(Facts):
     @cached_property
     def threads_of_node(self) -> frozenset[tuple[str, str | None, int]]:
         """The threads (ranks times threads per rank) that measured runs had on a node: with the system's folded name and the partition."""
-        measured = ((curve.series, curve.layout) for curve in self.models if curve.estimated is None)
+        measured = ((curve.series, curve.layout) for curve in self.measured)
         return frozenset(
             (same_name(series.system), series.partition, (layout.ranks_per_node or 1) * (layout.threads_per_rank or 1))
             for series, layout in measured
@@ -111,8 +114,7 @@ class Prepared(Facts):
     @cached_property
     def only_on_gpus(self) -> bool:
         """Whether all measured runs, on any system, are known to have used GPUs."""
-        measured = [curve.on_gpus for curve in self.models if curve.estimated is None]
-        return bool(measured) and all(measured)
+        return bool(self.measured) and all(curve.on_gpus for curve in self.measured)
 
     @cached_property
     def names_images(self) -> bool:
@@ -122,7 +124,7 @@ class Prepared(Facts):
     @cached_property
     def lengths(self) -> Mapping[str, Sequence[float]]:
         """Lengths of measured whole runs in ascending order, by unit (``epochs``, ``steps``, …); only units with several lengths."""
-        series = [curve.series for curve in self.models if curve.estimated is None]
+        series = [curve.series for curve in self.measured]
         measured = [startup.lengths(one.params) for one in series if startup.is_whole(one)]
         known = {name: sorted({one[name] for one in measured if name in one}) for name in {name for one in measured for name in one}}
         return {name: lengths for name, lengths in sorted(known.items()) if len(lengths) > 1}
@@ -130,14 +132,14 @@ class Prepared(Facts):
     @cached_property
     def needing_more(self) -> tuple[Metric, ...]:
         """Measured metrics that give a time only if the request states its amount of work, sorted by name."""
-        measured = {metric_of(curve.series) for curve in self.models if curve.estimated is None}
-        needing = (one for one in measured if one.per == "sample" or (one.per is None and work_unit(one)))
+        metrics = {metric_of(curve.series) for curve in self.measured}
+        needing = (one for one in metrics if one.per == "sample" or (one.per is None and work_unit(one)))
         return tuple(sorted(needing, key=attrgetter("name", "unit")))
 
     @cached_property
     def measured_on(self) -> tuple[str | None, ...]:
         """The systems of the application's results, sorted; ``None``, at the end: some name no system."""
-        found = {curve.series.system for curve in self.models if curve.estimated is None}
+        found = {curve.series.system for curve in self.measured}
         return tuple(sorted(found, key=lambda name: (name is None, name or "")))
 
     def changed(self, **values: Any) -> Prepared:

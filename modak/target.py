@@ -188,8 +188,15 @@ class Target:
         return names.get(self.partition.name, self.partition.node) if self.partition else None
 
     def other_nodes(self, on_gpus: bool) -> frozenset[str]:
-        """As :func:`other_nodes`, of its own system and partition."""
-        return other_nodes(self.system, self.partition, on_gpus)
+        """Names of the system's partitions whose nodes are of another kind: for runs ``on_gpus`` by GPUs, for others by processors."""
+
+        def kind(node: Node) -> tuple[object, ...]:
+            return (node.accelerator,) if on_gpus else processors_of(node)
+
+        if self.system is None or self.partition is None:
+            return frozenset()
+        others = (one for one in self.system.partitions if kind(one.node) != kind(self.partition.node))
+        return frozenset().union(*(one.scheduler_names for one in others))
 
     @property
     def allowed_images(self) -> tuple[str, ...]:
@@ -291,18 +298,6 @@ def unused_image(request: Request, target: Target) -> tuple[Notice, ...]:
     else:
         why, how = f"no container runtime is recorded for {system.name}", "; name one in target.container_runtime"
     return (Notice(field="application.container_runtime", message=f"{image} is not used, because {why}{how}"),)
-
-
-def other_nodes(system: System | None, partition: Partition | None, on_gpus: bool) -> frozenset[str]:
-    """Names of the system's partitions whose nodes are of another kind: for runs ``on_gpus`` by GPUs, for others by processors."""
-
-    def kind(node: Node) -> tuple[object, ...]:
-        return (node.accelerator,) if on_gpus else processors_of(node)
-
-    if system is None or partition is None:
-        return frozenset()
-    others = (one for one in system.partitions if kind(one.node) != kind(partition.node))
-    return frozenset().union(*(one.scheduler_names for one in others))
 
 
 def find_system(name: str, facts: Facts) -> System | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from modak.facts import Facts, Partition, System
 from modak.perfmodel import NodePower, Power, Used
-from modak.target import find_system, other_nodes
+from modak.target import Target, find_system
 
 
 def node_power(facts: Facts) -> Power:
@@ -40,7 +40,7 @@ def node_kinds(facts: Facts) -> Callable[[str | None, str, bool], frozenset[str]
     def others(system_name: str | None, partition_name: str, on_gpus: bool) -> frozenset[str]:
         system = find_system(system_name, facts) if system_name else None
         named = next((one for one in system.partitions if one.name == partition_name), None) if system else None
-        return other_nodes(system, named, on_gpus)
+        return Target(system=system, partition=named).other_nodes(on_gpus)
 
     return others
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
@@ -18,6 +19,7 @@ from modak.detected.partitions import KnownHardware, described_partitions
 from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, GpuCount, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
+from modak.grouping import grouped
 from modak.launchers.family import USUAL_PMI
 from modak.text.faults import fault_in, validated
 from modak.text.grammar import Name
@@ -227,10 +229,8 @@ def _given(**values: Any) -> dict[str, Any]:
 
 def _sources(cites: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
     """One source for each citation, with all its fields."""
-    fields: dict[str, list[str]] = {}
-    for path, citation in cites:
-        fields.setdefault(citation, []).append(path)
-    return [{"fields": list(dict.fromkeys(paths)), "citation": citation} for citation, paths in fields.items()]
+    found = grouped(cites, itemgetter(1))
+    return [{"fields": list(dict.fromkeys(path for path, _ in pairs)), "citation": citation} for citation, pairs in found.items()]
 
 
 def _slug(text: str) -> str:

@@ -10,16 +10,8 @@ from typing import Any, Final
 from modak.detected.seen import LONGEST_VALUE, CommandOutput, Machine, Mount, SeenGpu, SeenProcessor, count, gigabytes, plain
 
 KINDS: Final[Mapping[str, str]] = {
-    "lustre": "lustre",
-    "gpfs": "gpfs",
-    "nfs": "nfs",
-    "nfs4": "nfs",
-    "beegfs": "beegfs",
-    "beegfs_nodev": "beegfs",
-    "ceph": "other",
-    "cvmfs2": "other",
-    "panfs": "other",
-    "wekafs": "other",
+    **{"lustre": "lustre", "gpfs": "gpfs", "nfs": "nfs", "nfs4": "nfs", "beegfs": "beegfs", "beegfs_nodev": "beegfs"},
+    **dict.fromkeys(("ceph", "cvmfs2", "panfs", "wekafs"), "other"),
 }
 """Types of file systems in the mount table that nodes share."""
 

@@ -144,11 +144,6 @@ def _meaningless(name: str, unit: str | None) -> str | None:
     return f"in {unit!r} does not tell whether less or more is better" if unit else "has no unit"
 
 
-def looks_like_json(head: bytes) -> bool:
-    """Whether a file begins as a JSON object does."""
-    return head.lstrip()[:1] == b"{"
-
-
 def text_of(source: Source) -> str:
     """The whole of a text file. Raises :class:`modak.errors.DataError` where it is too large or no UTF-8."""
     with source.open() as stream:
@@ -319,4 +314,4 @@ def divided(total: int | None, parts: int | None) -> int | None:
 
 def has_keys(head: bytes, names: Sequence[str]) -> bool:
     """Whether a file begins as a JSON object does, and its beginning has all of these keys."""
-    return looks_like_json(head) and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)
+    return head.lstrip()[:1] == b"{" and all(re.search(rb'"%s"\s*:' % re.escape(name).encode(), head) for name in names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -70,11 +70,5 @@ def _measured(one: LocatedObject) -> list[tuple[str | None, str | None]]:
         quantity = member(run, "time_wall_clock", dict)
         if quantity.get("unit") != "second":
             raise DataError(f"'time_wall_clock' in {quantity.get('unit')!r}; known: second", field=f":{run.line}")
-        found.append((text(quantity.get("value")), _status(run)))
+        found.append((text(quantity.get("value")), text(run["exit_code"]) or "unknown (killed)" if "exit_code" in run else None))
     return found
-
-
-def _status(run: Mapping[str, Any]) -> str | None:
-    if "exit_code" not in run:
-        return None
-    return text(run["exit_code"]) or "unknown (killed)"

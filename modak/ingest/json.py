@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from modak.errors import DataError
@@ -35,17 +36,9 @@ class Json:
 
     def read(self, source: Source) -> Iterator[Raw]:
         """Parts of :data:`PART` records; numbers keep the spelling of the file, so that they are checked like those of a CSV."""
-        text = text_of(source)
-        records: list[dict[str, str]] = []
-        lines: list[int] = []
-        for record, line in _records(text):
-            records.append(record)
-            lines.append(line)
-            if len(records) == PART:
-                yield Raw.of(records, lines)
-                records, lines = [], []
-        if records:
-            yield Raw.of(records, lines)
+        records = _records(text_of(source))
+        while part := [*islice(records, PART)]:
+            yield Raw.of([record for record, _ in part], [line for _, line in part])
 
 
 def _starts_with_record(head: bytes) -> bool:

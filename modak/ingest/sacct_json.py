@@ -36,7 +36,7 @@ def _job(job: LocatedObject) -> SacctJob:
     found = SacctJob(
         id=_id(job),
         line=job.line,
-        state=_state(job),
+        state=_ended(within(job, "state").get("current")),
         seconds=text(number(time.get("elapsed"))),
         cells={"application": text(job.get("name")), "system": text(job.get("cluster")), "partition": text(job.get("partition"))},
         nodes=counted.get("node") or count(number(job.get("allocation_nodes"))),
@@ -64,10 +64,6 @@ def _id(job: LocatedObject) -> str:
         return f"{text(number(parts['job_id']))}+{text(number(parts.get('job_offset')))}"
     task, whole = text(number(array.get("task_id"))), text(number(array.get("job_id")))
     return f"{whole}_{task}" if task is not None and count(whole) else str(text(number(job.get("job_id"))))
-
-
-def _state(job: LocatedObject) -> str:
-    return _ended(within(job, "state").get("current"))
 
 
 def _ended(current: Any) -> str:

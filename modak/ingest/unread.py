@@ -22,38 +22,29 @@ class Program(NamedTuple):
     """One of its figures, below ``header``."""
 
 
-def _program(name: str, mark: bytes, header: str, row: str) -> Program:
-    return Program(name, re.compile(mark, re.MULTILINE), header, row)
+def _program(name: str, mark: bytes, columns: str, row: str) -> Program:
+    """``columns``: those of the row between the nodes and the metric."""
+    return Program(name, re.compile(mark, re.MULTILINE), ",".join(("application,nodes", *columns.split(), "metric,value,unit")), row)
 
 
-_SPENT: Final = ("application,nodes", "solver,1,wall_time,83.4,s")
-_LAYOUT: Final = "application,nodes,ranks_per_node,threads_per_rank"
+_SPENT: Final = ("", "solver,1,wall_time,83.4,s")
+_LAYOUT: Final = "ranks_per_node threads_per_rank"
 PROGRAMS: Final = (
-    _program(
-        "STREAM",
-        rb"^STREAM version \$|^Function +Best Rate MB/s",
-        "application,nodes,params.kernel",
-        "stream,1,Triad,bandwidth,182000,MB/s",
-    ),
-    _program("OSU's benchmarks", rb"^# OSU .*(Test|Benchmark)", "application,nodes,params.size", "osu_latency,2,8,latency,1.23,us"),
-    _program("Intel's MPI benchmarks", rb"^# +Intel\(R\) MPI Benchmarks", "application,nodes,params.size", "pingpong,2,8,latency,1.23,us"),
-    _program("HPCG", rb"^HPCG-Benchmark\s*$", "application,nodes,total_ranks", "hpcg,2,96,performance,43.2,GFLOP/s"),
+    _program("STREAM", rb"^STREAM version \$|^Function +Best Rate MB/s", "params.kernel", "stream,1,Triad,bandwidth,182000,MB/s"),
+    _program("OSU's benchmarks", rb"^# OSU .*(Test|Benchmark)", "params.size", "osu_latency,2,8,latency,1.23,us"),
+    _program("Intel's MPI benchmarks", rb"^# +Intel\(R\) MPI Benchmarks", "params.size", "pingpong,2,8,latency,1.23,us"),
+    _program("HPCG", rb"^HPCG-Benchmark\s*$", "total_ranks", "hpcg,2,96,performance,43.2,GFLOP/s"),
     _program(
         "IOR",
         rb'^IOR-[0-9].*: MPI Coordinated|\A\s*\{\s*"Version".*(?:\n\s*)?"Began"',
-        "application,nodes,total_ranks,params.access,params.transfer",
+        "total_ranks params.access params.transfer",
         "ior,2,32,write,1 MiB,bandwidth,1520.7,MiB/s",
     ),
-    _program(
-        "mdtest",
-        rb"^mdtest-[0-9]\S* was launched",
-        "application,nodes,total_ranks,params.operation",
-        "mdtest,2,32,File creation,rate,9500,1/s",
-    ),
+    _program("mdtest", rb"^mdtest-[0-9]\S* was launched", "total_ranks params.operation", "mdtest,2,32,File creation,rate,9500,1/s"),
     _program(
         "fio",
         rb'^\S+: \(g=[0-9]+\): rw=|\A(?!\[)[^{]*\{\s*"fio version"',
-        "application,nodes,params.access,params.block",
+        "params.access params.block",
         "fio,1,randread,4k,bandwidth,52758540,B/s",
     ),
     _program("GROMACS", rb"^ *:-\) GROMACS - ", _LAYOUT, "gromacs,2,8,6,throughput,80.1,ns/day"),
@@ -99,8 +90,8 @@ def table_of(head: bytes) -> str:
     found = next((one for one in PROGRAMS if one.mark.search(beginning)), None)
     if found is None:
         return ""
-    header = f"{found.header},metric,value,unit"
-    return f"the output of {found.name}, which is not read; write its figures into a table, as CSV: {header!r} above rows as {found.row!r}"
+    way = f"write its figures into a table, as CSV: {found.header!r} above rows as {found.row!r}"
+    return f"the output of {found.name}, which is not read; {way}"
 
 
 def why_unread(head: bytes, formats: Iterable[str], *, loading: bool = True) -> str:

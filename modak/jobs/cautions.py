@@ -41,13 +41,8 @@ from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
 _INTERPRETERS: Final[Mapping[str, str]] = {
-    "sh": "bash",
-    "bash": "bash",
-    "R": "Rscript",
-    "r": "Rscript",
-    "jl": "julia",
-    "pl": "perl",
-    "py": "python3",
+    **{"sh": "bash", "bash": "bash", "R": "Rscript", "r": "Rscript"},
+    **{"jl": "julia", "pl": "perl", "py": "python3"},
 }
 """What starts files with these endings."""
 _TEE: Final = re.compile(r"\|&?\s*tee\s")
@@ -101,11 +96,9 @@ def of_configuration(
 def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tuple[Notice, ...]:
     """The warnings for the job of one request; ``expanded`` are the variables in its words."""
     of_program = (
-        *_no_program(request, spec),
+        *_of_program(_no_program(request, spec)),
         *_environments(request, spec),
-        *_bound_alike(request, spec),
-        *_whole_job(request, spec),
-        *_unseen_status(request),
+        *_of_program(_bound_alike(request, spec), _whole_job(request, spec), _unseen_status(request)),
         *_copies(request, spec),
         *_secrets(request),
     )
@@ -113,47 +106,50 @@ def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tu
     return (*addresses(request), *of_metric, *_unset(request, expanded), *of_program, *_around(request, spec))
 
 
+def _of_program(*texts: str) -> Iterator[Notice]:
+    """A warning for each text about the program that is not empty."""
+    return (Notice(field="application.executable", message=text) for text in texts if text)
+
+
 # --- the image
 
 
-def _too_old(spec: JobSpec, software: Software) -> tuple[Notice, ...]:
+def _too_old(spec: JobSpec, software: Software) -> Iterator[Notice]:
     """A warning if the image is too old to have torchrun."""
     version = software.framework_version
-    if spec.launcher != "torchrun" or version is None or Version(version) >= TORCHRUN_SINCE:
-        return ()
-    why = f"the image has PyTorch {version}, but torchrun needs {TORCHRUN_SINCE} or later: the job cannot start"
-    return (Notice(field="optimisation.options.version", message=f"{why}; use a later version, or Horovod"),)
+    if spec.launcher == "torchrun" and version is not None and Version(version) < TORCHRUN_SINCE:
+        why = f"the image has PyTorch {version}, but torchrun needs {TORCHRUN_SINCE} or later: the job cannot start"
+        yield Notice(field="optimisation.options.version", message=f"{why}; use a later version, or Horovod")
 
 
-def _own_version(request: Request, software: Software) -> tuple[Notice, ...]:
+def _own_version(request: Request, software: Software) -> Iterator[Notice]:
     """A warning if the request gives a version of Keras: images are known by the version of its backend."""
     options, found = request.optimisation.options, software.image.labels if software.image else software.recipe
-    if request.optimisation.framework != "keras" or options.version is None or found is None:
-        return ()
-    has = f"the image is chosen by its {found.framework} ({found.version})"
-    return (Notice(field="optimisation.options.version", message=f"{has}, not by Keras: make sure that it has Keras {options.version}"),)
+    if request.optimisation.framework == "keras" and options.version is not None and found is not None:
+        text = (
+            f"the image is chosen by its {found.framework} ({found.version}), not by Keras: make sure that it has Keras {options.version}"
+        )
+        yield Notice(field="optimisation.options.version", message=text)
 
 
-def _own_layer(request: Request, software: Software) -> tuple[Notice, ...]:
+def _own_layer(request: Request, software: Software) -> Iterator[Notice]:
     """A warning if the image is built from a recipe and the request asks for DeepSpeed, which no recipe installs."""
-    if software.recipe is None or distribution(request) != DEEPSPEED:
-        return ()
-    return (
-        Notice(field="optimisation.options.distribution", message="the recipe does not install DeepSpeed: the application must provide it"),
-    )
+    if software.recipe is not None and distribution(request) == DEEPSPEED:
+        text = "the recipe does not install DeepSpeed: the application must provide it"
+        yield Notice(field="optimisation.options.distribution", message=text)
 
 
 # --- the host's MPI library
 
 
-def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec, host: HostMpi | None) -> tuple[Notice, ...]:
+def _unlisted(request: Request, target: Target, shape: Shape, spec: JobSpec, host: HostMpi | None) -> Iterator[Notice]:
     """A warning if the system file lists no MPI that starts the image's, or no module of it, or not the layout's: launcher and modules are
     then of another."""
     usual, own = target.host_mpi, own_family(spec.container)
     if usual is None or spec.launcher in WITHOUT_MPI:
-        return ()
-    text = _unlisted_in_image(target, spec, usual, own, host) if own else _unlisted_of_layout(request, target, shape, usual)
-    return (Notice(field="target.name", message=text),) if text else ()
+        return
+    if text := _unlisted_in_image(target, spec, usual, own, host) if own else _unlisted_of_layout(request, target, shape, usual):
+        yield Notice(field="target.name", message=text)
 
 
 def _unlisted_in_image(target: Target, spec: JobSpec, usual: HostMpi, own: str, host: HostMpi | None) -> str:
@@ -183,170 +179,155 @@ def _unlisted_of_layout(request: Request, target: Target, shape: Shape, usual: H
     return f"the system file of {target.title} does not list {label} ([[mpi]]): the job is set up for its default, {default}"
 
 
-def _other_version(request: Request, target: Target, shape: Shape, software: Software, spec: JobSpec) -> tuple[Notice, ...]:
+def _other_version(request: Request, target: Target, shape: Shape, software: Software, spec: JobSpec) -> Iterator[Notice]:
     """A warning if the ranks use the host's MPI, and it is of another version than the request gives."""
     asked, host = library(request), target.mpi_called(shape.mpi)
     if asked is None or asked.version is None or host is None or host.version is None:
-        return ()
+        return
     used = spec.launcher not in WITHOUT_MPI and whose_mpi(target, shape, software.reference) == "host"
     if not used or host.family != asked.framework or version_range(asked.version).contains(host.version, prereleases=True):
-        return ()
+        return
     text = f"the ranks use the {host.family} of {target.title}, which is version {host.version}, not {asked.version}"
-    return (Notice(field="optimisation.options.version", message=text),)
+    yield Notice(field="optimisation.options.version", message=text)
 
 
 # --- the cores
 
 
-def _other_cores(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+def _other_cores(request: Request, spec: JobSpec) -> Iterator[Notice]:
     """A warning if the ranks have fewer cores than the request gives them, because the node has no more, or more, one for each thread.
     Without threads in the request, its cores are those, and a warning says if they do not fit."""
     asked, has = request.job_options.core_count_per_process, spec.resources
     if asked is None or asked == has.cores_per_rank or request.application.threads is None:
-        return ()
+        return
     why = f"the {counted(has.ranks_per_node, 'rank')} of a node share its {has.node_cores}"
     if asked < has.cores_per_rank:
         why = f"each of its {has.threads_per_rank} threads has one"
     text = f"{counted(asked, 'core')} for each rank requested, but {why}: a rank gets {has.cores_per_rank}"
-    return (Notice(field="job_options.core_count_per_process", message=text),)
+    yield Notice(field="job_options.core_count_per_process", message=text)
 
 
-def _other_gpus(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+def _other_gpus(request: Request, spec: JobSpec) -> Iterator[Notice]:
     """A warning if ranks of a layer that gives each of them a GPU are more, or fewer, than the GPUs of their node."""
     has = spec.resources
     ranks, gpus = has.ranks_per_node, has.gpus_per_node
     if distribution(request) not in A_GPU_PER_RANK or not gpus or ranks == gpus:
-        return ()
+        return
     text = f"the {counted(ranks, 'rank')} of a node share its {counted(gpus, 'GPU')}, which NCCL refuses: give each a GPU of its own"
     if ranks < gpus:
         text = f"each rank trains on one GPU, so a node uses {ranks} of its {gpus} GPUs: request_gpus {ranks} leaves the others"
     field = "application.mpi_ranks" if request.application.mpi_ranks else "job_options.process_count_per_node"
-    return (Notice(field=field, message=text),)
+    yield Notice(field=field, message=text)
 
 
 # --- the request's own texts
 
 
-def _unread(request: Request) -> tuple[Notice, ...]:
+def _unread(request: Request) -> Iterator[Notice]:
     """A warning if nothing says what to look for in the metric's file, or for what there is no result to be written into."""
     application, metric = request.application, request.optimisation.workload.metric
     if application.write_result:
-        if not application.metric_file or metric:
-            return ()
-        why = "it is never read: optimisation.workload.metric says what to look for in it"
-        return (Notice(field="application.metric_file", message=why),)
+        if application.metric_file and not metric:
+            why = "it is never read: optimisation.workload.metric says what to look for in it"
+            yield Notice(field="application.metric_file", message=why)
+        return
     wishes = {
         "application.result_file": application.result_file,
         "application.metric_file": application.metric_file,
         "optimisation.workload.metric": metric,
     }
     why = "it is left out: application.write_result is false"
-    return tuple(Notice(field=field, message=why) for field, wish in wishes.items() if wish)
+    yield from (Notice(field=field, message=why) for field, wish in wishes.items() if wish)
 
 
-def _cut_off(request: Request) -> tuple[Notice, ...]:
+def _cut_off(request: Request) -> Iterator[Notice]:
     """A warning if the pattern of the metric leaves its group the last digit alone: what stands before it takes as much as it can."""
     metric = request.optimisation.workload.metric
-    found = _TAKES_DIGITS.search(metric.pattern) if metric else None
-    if found is None:
-        return ()
-    why = f"'{found[1]}' before the group takes all digits of the number but the last"
-    return (
-        Notice(
-            field="optimisation.workload.metric.pattern", message=f"{why}: put between them what stands before the number, '{found[1]} ('"
-        ),
-    )
+    if metric and (found := _TAKES_DIGITS.search(metric.pattern)):
+        why = f"'{found[1]}' before the group takes all digits of the number but the last"
+        way = f"put between them what stands before the number, '{found[1]} ('"
+        yield Notice(field="optimisation.workload.metric.pattern", message=f"{why}: {way}")
 
 
-def _unset(request: Request, expanded: Collection[str]) -> tuple[Notice, ...]:
+def _unset(request: Request, expanded: Collection[str]) -> Iterator[Notice]:
     """A warning for each of the ``expanded`` variables that only a tuner sets: without a value the job stops where it is expanded."""
     tuning = request.optimisation.autotuning
     tuned = tuning.space.environment if tuning and tuning.space else {}
     given = (*request.job_options.copy_environment_variable, *setting_of(request).environment)
     unset = sorted(name for name in expanded if name in tuned and not expandable(name, given))
     why = "has no value in this script, and the job stops there: give one in optimisation.autotuning.setting (modak tune tries several)"
-    return tuple(Notice(field=f"optimisation.autotuning.space.environment.{name}", message=f"${{{name}}} {why}") for name in unset)
+    yield from (Notice(field=f"optimisation.autotuning.space.environment.{name}", message=f"${{{name}}} {why}") for name in unset)
 
 
-def _no_program(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if the command begins with a file that a shell does not start as it is written, or with what only queues a job. An image
-    may have scripts in PATH."""
+def _no_program(request: Request, spec: JobSpec) -> str:
+    """That the command begins with a file that a shell does not start as it is written, or with what only queues a job. An image may have
+    scripts in PATH."""
     _, program = split_env(request.application.command)
     first = program[0] if program else ""
     name = program_name(first)
     ending = name.rpartition(".")[2] if "." in name else ""
     if ending == "ipynb":
-        how = f"'jupyter nbconvert --to script {name}' makes a program of it"
-        return (Notice(field="application.executable", message=f"a notebook does not start by itself: {how}"),)
+        return f"a notebook does not start by itself: 'jupyter nbconvert --to script {name}' makes a program of it"
     if ending == "jar":
-        return (Notice(field="application.executable", message="a jar does not start by itself: begin with 'java -jar'"),)
+        return "a jar does not start by itself: begin with 'java -jar'"
     inside = spec.container is not None
     if own := next((one for one in programs_of(program) if one in _CONTAINERS or (inside and plugins.named("runtimes", one))), None):
         why = f"{own} starts a container of its own, which the script does by itself"
-        how = "name its image in application.container_runtime, and the program alone in the command"
-        return (Notice(field="application.executable", message=f"{why}: {how}"),)
+        return f"{why}: name its image in application.container_runtime, and the program alone in the command"
     if name in _SUBMITTERS:
-        return (Notice(field="application.executable", message=f"{name} only queues another job: name what that job is to run"),)
+        return f"{name} only queues another job: name what that job is to run"
     by_python = ending == "py" and (spec.launcher == "torchrun" or split_env(spec.command)[1][0] != first)
     if ending in _INTERPRETERS and first == name and spec.container is None and not by_python:
         why = f"{name} is looked for in PATH, in which the folder of the job is not"
-        return (Notice(field="application.executable", message=f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"),)
-    return ()
+        return f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"
+    return ""
 
 
-def _whole_job(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if all that the job runs is a script of a shell that was written to be submitted: by its name, or, if each of several
-    ranks runs it, perhaps."""
+def _whole_job(request: Request, spec: JobSpec) -> str:
+    """That all that the job runs is a script of a shell that was written to be submitted: by its name, or, if each of several ranks runs
+    it, perhaps."""
     command, ranks = split_env(request.application.command)[1], spec.resources.ranks
     shell = bool(command) and program_name(command[0]) in ("sh", "bash")
     at, runs_text = given_to_shell(command) if shell else (0, False)
     name = program_name(command[-1]) if command else ""
     if len(command) != at + 1 or runs_text or not (shell or name.endswith(SCRIPTS)):
-        return ()
+        return ""
     how = "name the program that it starts, and what else it does in application.pre-execution"
     if name.endswith(JOB_SCRIPTS):
-        why = f"{name} is a job script, as its name says, whose options (#SBATCH, #PBS, …) have no effect within a job"
-        return (Notice(field="application.executable", message=f"{why}: {how}"),)
-    if ranks == 1:
-        return ()
-    why = f"each of the {ranks} ranks runs all of {name}"
-    return (Notice(field="application.executable", message=f"{why}: if it starts ranks itself (mpirun, srun), {how}"),)
+        return f"{name} is a job script, as its name says, whose options (#SBATCH, #PBS, …) have no effect within a job: {how}"
+    return f"each of the {ranks} ranks runs all of {name}: if it starts ranks itself (mpirun, srun), {how}" if ranks > 1 else ""
 
 
-def _unseen_status(request: Request) -> tuple[Notice, ...]:
-    """A warning if a pipe ends in ``tee``, whose status is then that of the run: it succeeds whatever the program before it does."""
+def _unseen_status(request: Request) -> str:
+    """That a pipe ends in ``tee``, whose status is then that of the run: it succeeds whatever the program before it does."""
     text = literal(request.application.command)
     if not _TEE.search(text) or "pipefail" in text or "PIPESTATUS" in text:
-        return ()
+        return ""
     why = "a run that fails would count as one that ended well, because tee does, whose status a shell takes for that of the pipe"
-    how = "begin with bash -o pipefail -c, or leave tee out: the job's output is kept in a file"
-    return (Notice(field="application.executable", message=f"{why}: {how}"),)
+    return f"{why}: begin with bash -o pipefail -c, or leave tee out: the job's output is kept in a file"
 
 
-def _copies(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+def _copies(request: Request, spec: JobSpec) -> Iterator[Notice]:
     """A warning if nothing but a number of nodes, or of ranks on each, says that a program of Julia, R, … is several processes."""
     application, options = request.application, request.job_options
     said = application.mpi_ranks or application.app_type not in (None, "other") or is_said_distributed(request)
     if said or spec.resources.ranks == 1:
-        return ()
+        return
     name = next((one for one in programs_of(application.command) if one in ALONE), "")
     if not name:
-        return ()
+        return
     field = "process_count_per_node" if options.process_count_per_node else "node_count"
     text = f"{spec.resources.ranks} copies of the program start, and {name} does not connect them: application.mpi_ranks 1 starts it once"
-    return (Notice(field=f"job_options.{field}", message=text),)
+    yield Notice(field=f"job_options.{field}", message=text)
 
 
-def _bound_alike(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
-    """A warning if the command begins with a program that binds each rank of a node to the same cores."""
+def _bound_alike(request: Request, spec: JobSpec) -> str:
+    """That the command begins with a program that binds each rank of a node to the same cores."""
     _, command = split_env(request.application.command)
     name, ranks = program_name(command[0]) if command else "", spec.resources.ranks_per_node
-    if name not in BINDERS or ranks == 1:
-        return ()
-    if not _binds_cores(name, [lead(word) for word in command[1 : -len(started_by(command)[-1])]]):
-        return ()
-    why = f"{name} binds all {ranks} ranks of a node to the same cores, which they would share"
-    return (Notice(field="application.executable", message=f"{why}: give the program without it"),)
+    if name not in BINDERS or ranks == 1 or not _binds_cores(name, [lead(word) for word in command[1 : -len(started_by(command)[-1])]]):
+        return ""
+    return f"{name} binds all {ranks} ranks of a node to the same cores, which they would share: give the program without it"
 
 
 def _binds_cores(binder: str, words: Sequence[str]) -> bool:
@@ -389,51 +370,49 @@ def _secret(word: Word, following: Word) -> str:
     return name if _NAME_OF_SECRET.fullmatch(name) and _SECRET.fullmatch(value) else ""
 
 
-def _environments(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+def _environments(request: Request, spec: JobSpec) -> Iterator[Notice]:
     """Warnings if the command, or what runs before it, names an environment of the user's in which the ranks do not start."""
     application = request.application
     _, command = split_env(application.command)
     before = [program_name(word) for word in application.pre_execution[:3]]
-    if command and spec.launcher == "torchrun" and program_name(command[0]) in OPENERS and command[1:2] == ("run",):
-        why = f"torchrun starts before '{program_name(command[0])} run', outside the environment that this opens"
-        return (Notice(field="application.executable", message=f"{why}: begin with the path of that environment's Python"),)
+    opener = program_name(command[0]) if command[1:2] == ("run",) and program_name(command[0]) in OPENERS else ""
+    if opener and spec.launcher == "torchrun":
+        why = f"torchrun starts before '{opener} run', outside the environment that this opens"
+        yield from _of_program(f"{why}: begin with the path of that environment's Python")
+        return
     if spec.container is None:
-        return _activated(before)
-    own, found = "for an environment of your own set target.container_runtime to 'none'", list[Notice]()
+        yield from _activated(before)
+        return
+    own = "for an environment of your own set target.container_runtime to 'none'"
     if command and is_python(command[0]) and _of_user(command[0], own_image=bool(application.container_runtime)):
         why = "this Python starts in the container, where packages of the host may not work"
-        found.append(Notice(field="application.executable", message=f"{why}: {own}; for that of the image write 'python3'"))
-    if command and program_name(command[0]) in OPENERS and command[1:2] == ("run",) and not application.container_runtime:
-        why = f"'{program_name(command[0])} run' starts in the container, which has neither it nor the environments of the host"
-        found.append(Notice(field="application.executable", message=f"{why}: {own}; for the Python of the image write 'python3'"))
+        yield from _of_program(f"{why}: {own}; for that of the image write 'python3'")
+    if opener and not application.container_runtime:
+        why = f"'{opener} run' starts in the container, which has neither it nor the environments of the host"
+        yield from _of_program(f"{why}: {own}; for the Python of the image write 'python3'")
     installs = bool(before) and ((before[0] in _INSTALLERS and before[1:2] not in (["run"], ["download"])) or before[1:] in _MODULES)
     if installs or before[1:2] == ["activate"]:
         why = "it runs on the node, outside the container, which does not see what it installs or activates"
-        found.append(Notice(field="application.pre-execution", message=f"{why}: {own}, or use an image with these packages"))
-    return tuple(found)
+        yield Notice(field="application.pre-execution", message=f"{why}: {own}, or use an image with these packages")
 
 
-def _around(request: Request, spec: JobSpec) -> tuple[Notice, ...]:
+def _around(request: Request, spec: JobSpec) -> Iterator[Notice]:
     """Warnings if what runs before or after the program works in the job's own directory, and not all see what it writes there."""
-    application, staged, found = request.application, spec.staging, list[Notice]()
-    before, after = (
-        bool(command) and "MODAK_SCRATCH" in line(command) for command in (application.pre_execution, application.post_execution)
-    )
+    application, staged = request.application, spec.staging
+    before, after = ("MODAK_SCRATCH" in line(command) for command in (application.pre_execution, application.post_execution))
     if before and staged and not staged.shared and spec.resources.nodes > 1:
         why = "it runs on the first node alone, and the other nodes, each with a MODAK_SCRATCH of its own, do not see what it writes there"
-        found.append(Notice(field="application.pre-execution", message=f"{why}: name shared storage (application.storage_class_pref)"))
+        yield Notice(field="application.pre-execution", message=f"{why}: name shared storage (application.storage_class_pref)")
     if after and application.stage_out:
         why = "it runs when stage_out has copied the results out, and what it writes into MODAK_SCRATCH is lost"
-        found.append(Notice(field="application.post-execution", message=f"{why}: let it work on the copies"))
-    return tuple(found)
+        yield Notice(field="application.post-execution", message=f"{why}: let it work on the copies")
 
 
-def _activated(before: list[str]) -> tuple[Notice, ...]:
+def _activated(before: list[str]) -> Iterator[Notice]:
     """A warning if a command that only an interactive shell knows is to open the environment."""
-    if not (before[:1] and before[0] in OPENERS and before[1:2] == ["activate"]):
-        return ()
-    way = "write 'source PATH/TO/bin/activate NAME', or begin the executable with the path of the environment's Python"
-    return (Notice(field="application.pre-execution", message=f"the shell of a job does not know '{before[0]} activate': {way}"),)
+    if before[1:2] == ["activate"] and before[0] in OPENERS:
+        way = "write 'source PATH/TO/bin/activate NAME', or begin the executable with the path of the environment's Python"
+        yield Notice(field="application.pre-execution", message=f"the shell of a job does not know '{before[0]} activate': {way}")
 
 
 def _of_user(path: Word, *, own_image: bool) -> bool:

@@ -33,6 +33,7 @@ from modak.normalise.spellings import (
     shown,
     spellings,
     text,
+    together,
     whole,
 )
 from modak.normalise.torchrun import with_launchers_counts
@@ -61,11 +62,9 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
     job, notes = _job(document)
     job, moved = _runtime_in_target(job)
     read = _read(job)
-    faults = tuple(fault for got in read for fault in got.faults)
-    notes += moved + tuple(note for got in read for note in got.notes)
-    if strict:
-        faults += notes
-    if faults:
+    told = together(read)
+    notes += moved + told.notes
+    if faults := told.faults + notes if strict else told.faults:
         refused = RequestError(faults=tuple(dict.fromkeys(faults)))
         refused.warnings = tuple(note for note in dict.fromkeys(notes) if note not in faults)
         raise refused
@@ -206,19 +205,15 @@ def _consistent(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
 
 def _with_counts(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     """Threads and accelerators in a framework's options apply to the job, too; if both give them, the job's own are used."""
-    options, application, wanted = request.job_options, request.application, request.optimisation
-    said = (wanted.options, *wanted.further.values())
-    threads = next((found for one in said if (found := one.value_of("number_of_threads"))), None)
-    gpus = next((found for one in said if (found := one.value_of("number_of_acc"))), None)
+    said = (request.optimisation.options, *request.optimisation.further.values())
     notes = []
-    if threads and application.threads not in (None, threads):
-        notes.append(Fault("application.threads", f"{application.threads} is used; number_of_threads says {threads}"))
-    if gpus and options.request_gpus not in (None, gpus):
-        notes.append(Fault("job_options.request_gpus", f"{options.request_gpus} is used; number_of_acc says {gpus}"))
-    if threads and application.threads is None:
-        request = request.changed(application={"threads": threads})
-    if gpus and options.request_gpus is None:
-        request = request.changed(job_options={"request_gpus": gpus})
+    for option, section, field in (("number_of_threads", "application", "threads"), ("number_of_acc", "job_options", "request_gpus")):
+        count = next((found for one in said if (found := one.value_of(option))), None)
+        given = getattr(getattr(request, section), field)
+        if count and given is None:
+            request = request.changed(**{section: {field: count}})
+        elif count and given != count:
+            notes.append(Fault(f"{section}.{field}", f"{given} is used; {option} says {count}"))
     return request, tuple(notes)
 
 

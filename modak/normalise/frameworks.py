@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Final, get_args
 
@@ -13,7 +13,7 @@ from modak import dsl, plugins
 from modak.dsl.document import Fraction
 from modak.errors import Fault, did_you_mean, unknown
 from modak.normalise.sections import as_object, checked, label, spelt, unknown_keys
-from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, Reader, fold, is_blank, share, shown, spellings, version
+from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, Reader, fold, is_blank, share, shown, spellings, together, version
 from modak.normalise.unknown import framework_of
 from modak.text.faults import join
 from modak.text.grammar import VersionRange
@@ -29,31 +29,30 @@ def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], pa
     than ``config`` and ``data``. ``asked`` and ``parallel`` are the framework and the parallelisation that ``config`` names."""
     known = {key: found for key in keys if (found := framework_of(key))}
     notes = unknown_keys([key for key in keys if key not in known], (*plugins.names("frameworks"), "config", "data"), path)
-    variants, twice = _each_once({key: found for key, found in known.items() if keys[key] is not None}, path)
-    notes += twice
+    first, twice = _each_once(((found.name, key) for key, found in known.items() if keys[key] is not None), path)
+    variants = {key: known[key] for key in first.values()}
     wanted, more = _wanted(asked, parallel, variants, path)
     read = {key: _options(variant.options, keys[key], join(path, label(key))) for key, variant in variants.items()}
     options = {variants[key].name: got.value for key, got in read.items()}
-    notes += more + tuple(note for got in read.values() for note in got.notes)
-    faults = tuple(fault for got in read.values() for fault in got.faults)
+    told = together(read.values())
+    notes += twice + more + told.notes
     if wanted is None:
-        return Read({}, notes, faults)
+        return Read({}, notes, told.faults)
     own, beside, last = _beside(wanted, options, variants, path)
     written = {variant.name: join(path, label(key)) for key, variant in variants.items() if variant.name in (wanted.name, *beside)}
-    return Read({"framework": wanted.name, "options": own, "further": beside, "written": written}, notes + last, faults)
+    return Read({"framework": wanted.name, "options": own, "further": beside, "written": written}, notes + last, told.faults)
 
 
-def _each_once(variants: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
-    """The first key of each framework, and a note on each other key of the same one."""
-    first: dict[str, str] = {}
-    for key, variant in variants.items():
-        first.setdefault(variant.name, key)
-    notes = [
-        Fault(join(path, label(key)), f"ignored: {first[variant.name]!r} is given, too")
-        for key, variant in variants.items()
-        if key != first[variant.name]
-    ]
-    return {key: variants[key] for key in variants if key in first.values()}, tuple(notes)
+def _each_once(named: Iterable[tuple[str, Any]], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
+    """The first key of each name, and a note on each other key of the same one."""
+    first: dict[str, Any] = {}
+    notes: list[Fault] = []
+    for name, key in named:
+        if name in first:
+            notes.append(Fault(join(path, label(key)), f"ignored: {first[name]!r} is given, too"))
+        else:
+            first[name] = key
+    return first, tuple(notes)
 
 
 def _wanted(asked: Any, parallel: tuple[str, ...], variants: Mapping[str, Any], path: str) -> tuple[Any, tuple[Fault, ...]]:
@@ -98,41 +97,29 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     content, layer = _layer(model, opened.value, path)
     fields, others = _fields(model)
     written, notes = spelt(content, fields, path, others)
-    keys, twice = _by_field(written, fields, content, path)
+    with_value_first = sorted(written.items(), key=lambda pair: (is_blank(content[pair[1]]), fields[pair[0]] != pair[0]))
+    keys, twice = _each_once(((fields[name], key) for name, key in with_value_first), path)
     notes += layer + twice
+    at = {name: join(path, label(key)) for name, key in keys.items()}
     given = {name: content[key] for name, key in keys.items()}
     values = dict(given)
     read_here = {name: reader for name, reader in _readers(model).items() if name in values}
     for name, reader in read_here.items():
-        got = reader(values[name], join(path, label(keys[name])))
+        got = reader(given[name], at[name])
         notes += got.notes
         if got.faults:
             return Read(model(), notes, got.faults)
-        values = {**values, name: None if got.value is LEFT_OUT else got.value}
+        values[name] = None if got.value is LEFT_OUT else got.value
     usable, left = _usable(model, values)
-    notes += opened.notes + tuple(Fault(join(path, label(keys[name])), why) for name, why in left.items())
+    notes += opened.notes + tuple(Fault(at[name], why) for name, why in left.items())
     read = checked(model, usable, path, {name: label(key) for name, key in keys.items()}, Read(LEFT_OUT, notes))
     changed = {name: getattr(read.value, name, None) for name in usable if name not in read_here}
     notes = tuple(
-        Fault(join(path, label(keys[name])), f"{shown(given[name])} is read as {shown(new)}")
+        Fault(at[name], f"{shown(given[name])} is read as {shown(new)}")
         for name, new in changed.items()
         if not read.faults and (type(new) is not type(given[name]) or new != given[name]) and not _same_number(new, given[name])
     )
     return Read(read.value, read.notes + notes, read.faults)
-
-
-def _by_field(
-    written: Mapping[str, Any], fields: Mapping[str, str], content: Mapping[str, Any], path: str
-) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
-    """Field -> the key it was written as: of several with a value that of its own name, else the first; and a note on each other one."""
-    keys: dict[str, Any] = {}
-    notes: list[Fault] = []
-    for name, key in sorted(written.items(), key=lambda pair: (is_blank(content[pair[1]]), fields[pair[0]] != pair[0])):
-        if fields[name] in keys:
-            notes.append(Fault(join(path, label(key)), f"ignored: {keys[fields[name]]!r} is given, too"))
-        else:
-            keys[fields[name]] = key
-    return keys, tuple(notes)
 
 
 def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:

@@ -221,13 +221,13 @@ def several(one: Reader) -> Reader:
         entries = items(value)
         if entries is None:
             return wrong(path, "text or a list of texts")
-        got = _together([one(entry, path) for entry in entries])
+        got = together([one(entry, path) for entry in entries])
         return got._replace(value=tuple(dict.fromkeys(got.value)))
 
     return read
 
 
-def _together(found: Collection[Read]) -> Read:
+def together(found: Collection[Read]) -> Read:
     """The values of several readings, without those that are left out, with all their notes and faults."""
     values = tuple(got.value for got in found if got.value is not LEFT_OUT)
     return Read(values, tuple(note for got in found for note in got.notes), tuple(fault for got in found for fault in got.faults))
@@ -245,7 +245,7 @@ def each(one: Reader) -> Reader:
             return wrong(path, "a list")
         if len(value) > MOST_ENTRIES:
             return wrong(path, f"at most {MOST_ENTRIES} entries")
-        return _together([one(entry, f"{path}.{at}") for at, entry in enumerate(value)])
+        return together([one(entry, f"{path}.{at}") for at, entry in enumerate(value)])
 
     return read
 

@@ -9,29 +9,21 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
-from modak.schedulers.base import Scheduler
-from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, flags, mib, note, with_site
 from modak.schedulers.notices import named_taken, no_option, shared_files
-from modak.schedulers.qsub import COMMANDS, SHELL, common_options, common_warnings, job_name, site_resources, walltime
+from modak.schedulers.qsub import SHELL, Pbs, common_options, common_warnings, job_name, site_resources, walltime
 from modak.text.hosts import expand_nodes
 
 ASKING: Final = ("-l select", "-l place")
 
 
 @dataclass(frozen=True)
-class PbsPro(Scheduler):
+class PbsPro(Pbs):
     """Altair's PBS Professional, and OpenPBS."""
 
     name: str = "pbspro"
-    prefix: str = "#PBS"
-    submit: tuple[str, ...] = ("qsub",)
     aliases: tuple[str, ...] = ("pbs", "openpbs")
-    commands: Commands = COMMANDS
-    submit_dir: str | None = "PBS_O_WORKDIR"
-    job_id: str | None = "PBS_JOBID"
     array_index: str | None = "PBS_ARRAY_INDEX"
-    host_file: str | None = "PBS_NODEFILE"
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub. A job array must be rerunnable (``-r y``), which is not the default everywhere."""

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec
+from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
 from modak.schedulers.header import Option, clauses, day_and_time, flags, note, whole_environment
 from modak.schedulers.notices import environment_policy, folders, joined_streams, named_files, own_timer, queues_alone
@@ -32,6 +34,18 @@ COMMANDS: Final = Commands(
 )
 """Status 153 is PBS's number of an unknown job; Slurm's ``qstat`` says nothing else. Its last two messages under ``away`` are Slurm's."""
 DEPENDENCIES: Final = frozenset({"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"})
+
+
+@dataclass(frozen=True)
+class Pbs(Scheduler):
+    """What Torque and PBS Pro have in common."""
+
+    prefix: str = "#PBS"
+    submit: tuple[str, ...] = ("qsub",)
+    commands: Commands | None = COMMANDS
+    submit_dir: str | None = "PBS_O_WORKDIR"
+    job_id: str | None = "PBS_JOBID"
+    host_file: str | None = "PBS_NODEFILE"
 
 
 def common_options(job: JobSpec, kinds: Collection[str] = DEPENDENCIES) -> tuple[Option, ...]:

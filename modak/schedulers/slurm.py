@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from modak.dsl import Notice
-from modak.jobs.spec import JobSpec
+from modak.jobs.spec import JobSpec, changed
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, Option, licences, mib, never_met, note, options, passed_variables, with_site
+from modak.schedulers.header import Directives, licences, mib, never_met, note, options, passed_variables, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_event, shared_files, uncounted
 from modak.text.hosts import expand_nodes
 from modak.text.units import clock
 
-EVENTS: Final = {
-    "begin": "BEGIN",
-    "end": "END",
-    "fail": "FAIL",
-    "requeue": "REQUEUE",
-    "time_limit": "TIME_LIMIT",
-    "array_tasks": "ARRAY_TASKS",
-    "none": "NONE",
-}
 SYNONYMS: Final = {
     "--mem-per-cpu": "--mem", "--mem-per-gpu": "--mem", "--no-requeue": "--requeue",
     "-A": "--account", "-C": "--constraint", "-J": "--job-name", "-N": "--nodes", "-a": "--array", "-b": "--begin",
@@ -121,7 +112,7 @@ class Slurm(Scheduler):
             "array": says.array,
             "output": says.output,
             "error": _error(job),
-            "mail-type": ",".join(EVENTS[event] for event in says.notify),
+            "mail-type": ",".join(says.notify).upper(),  # requests have Slurm's words
             "mail-user": says.email,
             "dependency": says.dependency,
             "kill-on-invalid-dep": "yes" if never_met(says.dependency) else None,
@@ -134,9 +125,8 @@ class Slurm(Scheduler):
             "signal": f"B:{says.signal.name}@{says.signal.seconds}" if says.signal else None,
             "export": passed_variables(job, "ALL", "NONE"),
         }
-        chosen: tuple[Option, ...] = options(table)
-        job = _with_gpu_directive(job)
-        return with_site(_without_tasks(job) if has.oversubscribed else job, chosen, _warnings(job), SYNONYMS, ASKING)
+        own = changed(job, resource_directives=tuple(_directives(job)))
+        return with_site(own, options(table), _warnings(job), SYNONYMS, ASKING)
 
     def array(self, indices: str) -> str | None:
         """Any."""
@@ -160,11 +150,14 @@ def _tasks(job: JobSpec) -> dict[str, int]:
     return {"ntasks-per-node": has.ranks_per_node, "cpus-per-task": job.cpus_per_task, **per_core}
 
 
-def _without_tasks(job: JobSpec) -> JobSpec:
-    """The job without the site's words for its tasks, see :func:`_tasks`."""
-    flags = ((text, re.split("[ =]", text)[0]) for text in job.resource_directives)
-    words = (text for text, flag in flags if SYNONYMS.get(flag, flag) not in ("--ntasks", "--ntasks-per-node", "--cpus-per-task"))
-    return replace(job, resource_directives=tuple(words))
+def _directives(job: JobSpec) -> Iterator[str]:
+    """The site's words for the job's nodes: those that ask for GPUs as MODAK does by its ``gpu_directive``, and none for tasks that are
+    left to the launcher, see :func:`_tasks`."""
+    by_gres = job.system is not None and job.system.gpu_directive == "gres"
+    for text in job.resource_directives:
+        flag = re.split("[ =]", text)[0]
+        if not (job.resources.oversubscribed and SYNONYMS.get(flag, flag) in ("--ntasks", "--ntasks-per-node", "--cpus-per-task")):
+            yield "--gres=gpu:{gpus_per_node}" if by_gres and text == GPUS else text
 
 
 def hint(job: JobSpec) -> str | None:
@@ -184,15 +177,6 @@ def _gpus(job: JobSpec) -> dict[str, str | int]:
     if not count:
         return {}
     return {"gres": f"gpu:{count}"} if job.system and job.system.gpu_directive == "gres" else {"gpus-per-node": count}
-
-
-def _with_gpu_directive(job: JobSpec) -> JobSpec:
-    """The job with resource directives that ask for GPUs by the site's ``gpu_directive``, unless they have words of their own for them."""
-    if not (job.system and job.system.gpu_directive == "gres"):
-        return job
-    return replace(
-        job, resource_directives=tuple("--gres=gpu:{gpus_per_node}" if text == GPUS else text for text in job.resource_directives)
-    )
 
 
 def _memory(job: JobSpec) -> dict[str, str]:

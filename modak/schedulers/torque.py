@@ -10,11 +10,9 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import JobSpec, Resources
-from modak.schedulers.base import Scheduler
-from modak.schedulers.commands import Commands
 from modak.schedulers.header import Directives, clauses, flags, mib, note, with_site
 from modak.schedulers.notices import named_taken, no_option
-from modak.schedulers.qsub import COMMANDS, DEPENDENCIES, SHELL, common_options, common_warnings, job_name, site_resources, walltime
+from modak.schedulers.qsub import DEPENDENCIES, SHELL, Pbs, common_options, common_warnings, job_name, site_resources, walltime
 from modak.text.amounts import size
 from modak.text.hosts import expand_nodes
 
@@ -27,17 +25,11 @@ KINDS: Final = DEPENDENCIES | set(OF_ARRAYS.values())
 
 
 @dataclass(frozen=True)
-class Torque(Scheduler):
+class Torque(Pbs):
     """Adaptive Computing's Torque."""
 
     name: str = "torque"
-    prefix: str = "#PBS"
-    submit: tuple[str, ...] = ("qsub",)
-    commands: Commands = COMMANDS
-    submit_dir: str | None = "PBS_O_WORKDIR"
-    job_id: str | None = "PBS_JOBID"
     array_index: str | None = "PBS_ARRAYID"
-    host_file: str | None = "PBS_NODEFILE"
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from modak.dsl import Notice
 from modak.errors import RequestError
-from modak.jobs.spec import Attributes, BuildSpec, JobSpec, Resources
+from modak.jobs.spec import BuildSpec, JobSpec, Resources
 from modak.runtimes import Runtime
 from modak.runtimes.image import PART
 from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, need, run, shell_function, word, write
@@ -28,6 +28,8 @@ from modak.text.words import OVER_HTTPS, Word
 
 FOLDER: Final = "modak-build"
 FILE: Final = "modak-build.sh"
+_ALONE: Final[Mapping[str, Any]] = dict.fromkeys(("reservation", "node_list", "array", "output", "error", "dependency", "begin", "signal"))
+"""Attributes of the run that its build, a job of its own, does not have."""
 _NOT_FETCHED: Final = "the sources could not be fetched: check that they exist, and that this node can reach them"
 _SUBMODULES: Final = ". Submodules of a repository are fetched over HTTPS only; for others, give a directory that contains them"
 _ARCHIVE: Final = re.compile(r"\.(tar(\.[a-z0-9]+)?|tgz|tbz2|txz)$")
@@ -65,22 +67,15 @@ def _one_node(job: JobSpec, build: BuildSpec) -> JobSpec:
         memory_per_core=has.memory_per_core,
         memory_share=has.memory_share,
     )
-    attributes = Attributes(
+    attributes = replace(
+        says,
         name=f"{says.name[:58]}-build",
-        account=says.account,
         queue=build.queue or says.queue,
         partition=build.queue or says.partition,
         qos=build.qos,
-        site_resources=says.site_resources,
         wall_time_s=build.wall_time_s,
         constraint=there.constraint if there else says.constraint,
-        join=says.join,
-        notify=says.notify,
-        email=says.email,
-        exclusive=says.exclusive,
-        requeue=says.requeue,
-        copy_environment=says.copy_environment,
-        copy_variables=says.copy_variables,
+        **_ALONE,
     )
     return replace(
         job,
@@ -113,10 +108,8 @@ def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[L
     if build.source and posixpath.normpath(build.source) != ".":  # "." is built where it lies: it cannot be copied into itself
         place = word(*_source(build.source))
         folder = _folder(build.source)
-        alone = _is_one_file(build.source)
-        fetch = _fetch_file(place, folder) if alone else _fetch(build.source, place, folder)
-        yield from section("fetch the sources, unless they are there", fetch)
-        if not alone:
+        yield from section("fetch the sources, unless they are there", _fetch(build.source, place, folder))
+        if not _is_one_file(build.source):
             yield _enter(build.source, folder)
     if build.command:
         code = substituted(build.command)
@@ -153,18 +146,21 @@ def _is_one_file(source: str) -> bool:
 
 
 def _fetch(source: str, place: Word, folder: str) -> tuple[Line, ...]:
-    """Fetches a repository, an archive or a directory; from elsewhere over HTTPS only, with certificates checked. This includes
-    submodules, whose addresses the repository chooses.
+    """Fetches a repository, an archive, a directory or, as published requests name it, a single source file; from elsewhere over HTTPS
+    only, with certificates checked. This includes submodules, whose addresses the repository chooses.
 
-    The directory gets its name when it is complete. An existing one is used as it is, so that a second build fetches nothing.
+    What is fetched gets its name when it is complete. What is there is used as it is, so that a second build fetches nothing.
     """
     remote = words.lead(place).startswith("https://")
     end = words.tail(place)
-    archive = _ARCHIVE.search(end)
-    repository = (remote or end.endswith(".git")) and not archive
+    alone, archive = _is_one_file(source), _ARCHIVE.search(end)
+    repository = (remote or end.endswith(".git")) and not (archive or alone)
     if _OTHER_ARCHIVE.search(end) and not archive:
         raise RequestError("an archive is a tar file (.tar, .tar.gz, .tgz, .tar.xz, …)", field="application.build.src")
-    if archive:
+    made: tuple[Line, ...]
+    if alone:
+        made = (command_line(("curl", *OVER_HTTPS, "--output", PART, "--", place)),)
+    elif archive:
         file: Word = f"{folder}.archive" if remote else place
         load = (command_line(("curl", *OVER_HTTPS, "--output", file, "--", place)),) if remote else ()
         unpack = command_line(("tar", "-x", "-f", file, "-C", PART, "--strip-components=1"))
@@ -178,15 +174,8 @@ def _fetch(source: str, place: Word, folder: str) -> tuple[Line, ...]:
         made = (command_line(("cp", "-R", "-H", "--", place, PART)),)
     fetch = shell_function("modak_fetch", _part(folder), *made, run("mv", "-T", "--", PART, folder))
     advice = _NOT_FETCHED + (_SUBMODULES if repository else "")
-    kind = "-e" if _may_be_a_file(source) else "-d"
+    kind = "-f" if alone else "-e" if _may_be_a_file(source) else "-d"
     return (fetch, need(either(run("test", kind, folder), run("modak_fetch")), NOT_STAGED, advice))
-
-
-def _fetch_file(place: Word, file: str) -> tuple[Line, ...]:
-    """Fetches a single source file, as published requests name it; one that is there is used as it is."""
-    load = command_line(("curl", *OVER_HTTPS, "--output", PART, "--", place))
-    fetch = shell_function("modak_fetch", _part(file), load, run("mv", "-T", "--", PART, file))
-    return (fetch, need(either(run("test", "-f", file), run("modak_fetch")), NOT_STAGED, _NOT_FETCHED))
 
 
 def _part(folder: str) -> Line:

@@ -138,24 +138,9 @@ def _heredoc(node: Node) -> Event:
     return ("heredoc", _text(delimiter), text[body : end.start_byte - node.start_byte].decode())
 
 
-def _function(node: Node) -> Event:
-    """``("function", name)``; what it does follows."""
-    return ("function", _text(node.named_children[0]))
-
-
 def _declaration(node: Node) -> Event:
     """``("export", word, …)``, or ``declare``, ``local``, …; what is assigned has an event of its own."""
     return (_text(node.children[0]), *(decoded(child) for child in node.named_children if child.type != "variable_assignment"))
-
-
-def _unset(node: Node) -> Event:
-    """``("unset", text, …)``."""
-    return ("unset", *map(_text, node.named_children))
-
-
-def _kind(node: Node) -> Event:
-    """The kind alone; what is inside follows."""
-    return (node.type,)
 
 
 def _other(node: Node) -> Event:
@@ -182,12 +167,10 @@ _READERS: Final[Mapping[str, Callable[[Node], Event]]] = {
     "variable_assignment": _assignment,
     "file_redirect": _redirect,
     "heredoc_redirect": _heredoc,
-    "function_definition": _function,
+    "function_definition": lambda node: ("function", _text(node.named_children[0])),  # what it does follows
     "declaration_command": _declaration,
-    "unset_command": _unset,
-    "subshell": _kind,
-    "command_substitution": _kind,
-    "process_substitution": _kind,
+    "unset_command": lambda node: ("unset", *map(_text, node.named_children)),
+    **dict.fromkeys(("subshell", "command_substitution", "process_substitution"), lambda node: (node.type,)),  # likewise
 }
 
 

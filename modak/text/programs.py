@@ -202,7 +202,7 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
     if is_python(command[0]):
         place = 4 if command[1] == "-u" else 3
     begin: tuple[Word, ...] = (python,)
-    while place < len(command) and _is_option(command[place]):
+    while place < len(command) and lead(command[place]).startswith("-"):
         name, equals, _ = lead(command[place]).partition("=")
         option = name.replace("_", "-")
         place += 1
@@ -268,10 +268,6 @@ def _python_beside(launcher: Word) -> Word:
         return "python3"
     beside = f"{folder}/python3"
     return Joined(parts=(*launcher.parts[:-1], beside)) if isinstance(launcher, Joined) else beside
-
-
-def _is_option(word: Word) -> bool:
-    return lead(word).startswith("-")
 
 
 def _is_value(word: Word) -> bool:
