@@ -1,30 +1,35 @@
-"""``python -m modak`` is ``modak``: the command line in a process of its own, which Ctrl-C and SIGTERM end in one line."""
+"""``python -m modak`` is ``modak``: the command line in a process of its own, which Ctrl-C, SIGTERM and SIGHUP end in one line."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from typing import Final
 
 from modak.blas import use_one_thread
 from modak.interrupts import INTERRUPTED, ignore_further
+
+ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> int:
     """Run the command that this process was started with; its exit status.
 
-    SIGTERM is another Ctrl-C: what is not finished is taken back, such as half a file. Then the process ends of it. Where our caller has it
-    ignored, as the scripts of jobs do at their end, it stays so; Python leaves Ctrl-C ignored of its own accord.
+    SIGTERM and SIGHUP (the terminal is gone) are another Ctrl-C: what is not finished is taken back, such as half a file, or a container
+    that runs. Then the process ends of it. Where our caller ignores one, as the scripts of jobs do at their end, and nohup, it stays so;
+    Python leaves Ctrl-C ignored of its own accord.
     """
     terminated: list[int] = []
 
     def terminate(number: int, _frame: object) -> None:
-        ignore_further(signal.SIGTERM)
+        ignore_further(*ENDING)
         terminated.append(number)
         raise KeyboardInterrupt
 
-    if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
-        signal.signal(signal.SIGTERM, terminate)
+    for ending in ENDING:
+        if signal.getsignal(ending) is not signal.SIG_IGN:
+            signal.signal(ending, terminate)
     use_one_thread()
     try:
         from modak.cli import main as run

@@ -723,7 +723,8 @@ def test_ctrl_c_is_one_line_however_often_it_is_pressed(packaged_database: Path)
     assert process.returncode in (130, -signal.SIGINT)
 
 
-def test_what_is_terminated_leaves_nothing(packaged_database: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_what_is_terminated_leaves_nothing(packaged_database: Path, tmp_path: Path, ending: signal.Signals) -> None:
     """As after Ctrl-C, also of what a load reads from a pipe; the process ends of the signal, as its caller expects."""
     environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}", "TMPDIR": str(tmp_path)}
     words = [sys.executable, "-m", "modak", "load", "-"]
@@ -732,19 +733,20 @@ def test_what_is_terminated_leaves_nothing(packaged_database: Path, tmp_path: Pa
         process.stdin.write("application,metric,value\n" + "a,wall_time,1\n" * 1_300_000)  # 18 MB: more than is kept in memory
         process.stdin.flush()
         until(lambda: any(tmp_path.iterdir()))
-        assert interrupted(process, signal.SIGTERM) == "modak: interrupted\n"
-    assert process.returncode == -signal.SIGTERM
+        assert interrupted(process, ending) == "modak: interrupted\n"
+    assert process.returncode == -ending
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_caller_that_ignores_sigterm_has_its_commands_go_on() -> None:
-    """As scripts of jobs do while they end: a command among what follows the application is not lost at the time limit."""
-    words = ["sh", "-c", 'trap "" TERM; exec "$0" -m modak validate -', sys.executable]
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+def test_a_caller_that_ignores_a_signal_has_its_commands_go_on(ending: signal.Signals) -> None:
+    """As scripts of jobs do while they end, so that no command after the application is lost at the time limit; and as nohup does."""
+    words = ["sh", "-c", f'trap "" {ending.name[3:]}; exec "$0" -m modak validate -', sys.executable]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         assert process.stdin
         process.stdin.write(b" " * 100_000)  # more than a pipe holds: it is being read
         process.stdin.flush()
-        process.terminate()
+        process.send_signal(ending)
         process.communicate(b'{"job": {"application": {"executable": "a"}}}')
     assert process.returncode == 0
 
