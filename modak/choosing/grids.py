@@ -108,6 +108,8 @@ def check_room(search: CandidateSearch, shapes: tuple[Shape, ...]) -> tuple[Shap
     if not found:
         least = min(_nodes_for(counts, shape) for shape in shapes)
         given = f" (with job_options.core_count {search.request.job_options.core_count})" if counts.cores else ""
+        if all(shape.gpus_per_node == shape.ranks_per_node for shape in shapes):
+            given = " (one for each GPU, unless job_options.process_count_per_node says otherwise)"
         message = f"{counts.ranks} ranks requested, on at least {least} nodes{given}, but a job on {target.title} can have at most {limit}"
         raise Infeasible(message, field="application.mpi_ranks")
     return found

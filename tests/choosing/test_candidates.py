@@ -925,6 +925,16 @@ def test_ranks_that_have_no_room_for_few_cores_are_refused_with_these(known: Kno
         candidates(known, "hlrs-testbed", application__app_type="mpi", application__mpi_ranks=48, job_options__core_count=1)
 
 
+@pytest.mark.parametrize("few", [{}, {"job_options__core_count": 20}])
+def test_ranks_that_have_no_room_for_few_gpus_are_refused_with_these(known: Known, few: dict[str, Any]) -> None:
+    """The cores would have room for them: two ranks of a node share its GPU where the request says so."""
+    training: dict[str, Any] = {"application__mpi_ranks": 8, "optimisation": trained_by("pytorch", distribution="horovod"), **few}
+    with pytest.raises(Infeasible, match=r"8 ranks requested, on at least 8 nodes \(one for each GPU, unless .*\), but .* at most 5$"):
+        candidates(known, "hlrs-testbed", **training)
+    shared = candidates(known, "hlrs-testbed", **training, job_options__process_count_per_node=2)
+    assert {(ranks, gpus) for ranks, _, gpus in layouts(shared)} == {(2, 1)}
+
+
 def test_cores_on_nodes_of_which_nothing_is_known_are_threads(known: Known) -> None:
     """Of the ranks that the request gives, or of one."""
     asked: dict[str, Any] = {"optimisation": HYBRID, "application__app_type": "hpc", "job_options__core_count": 24}
