@@ -34,7 +34,7 @@ _DECLARED: Final = re.compile(rb"sep=([,;\t|])")
 _QUOTED: Final = re.compile(rb'"[^"]*"')
 _COLUMNS: Final = frozenset(map(str.encode, REQUIRED))
 """Columns by which a header is known."""
-_GUARDED: Final = re.compile(r"'+[=+\-@]")
+_GUARDED: Final = re.compile(r"""(^|;)'(?=['"]*[=+\-@])""")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BEGINS_AS_NUMBER: Final = re.compile(r"[+-]?\.?[0-9]")
@@ -180,8 +180,8 @@ def _raw(body: bytes, header: _Header, line: int, *, first: bool = False) -> Raw
 
 
 def _unguarded(cells: Cells) -> Cells:
-    """Without the apostrophe that :func:`modak.ingest.writing.write_csv` puts before text that a spreadsheet would run as a formula."""
-    return Cells(cells.codes, [text[1:] if _GUARDED.match(text) else text for text in cells.texts])
+    """Without the apostrophes that :func:`modak.ingest.writing.write_csv` puts before what a spreadsheet would run as a formula."""
+    return Cells(cells.codes, [_GUARDED.sub(r"\1", text) if "'" in text else text for text in cells.texts])
 
 
 def _rows_of(columns: Sequence[Cells], texts: Sequence[str]) -> Mask:

@@ -15,13 +15,14 @@ from modak.ingest.table import LAYOUT
 from modak.ingest.values import NUMERIC, WHOLE
 
 _POINTLESS: Final = frozenset(("value", "repeat", "measured_at", "source", "suspect", "unit", "metric"))
-_FORMULA: Final = re.compile(r"'*[=+\-@]")
+_FORMULA: Final = re.compile(r"""(^|;)(?=['"]*[=+\-@])""")
+"""Where spreadsheets may see a formula begin: in a cell; in many countries also behind a semicolon, where they begin another one."""
 
 
 def write_csv(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str] | None = None) -> int:
     """Write rows with equal keys as CSV; the header is ``columns``, or the first row's keys. Returns the number of rows.
 
-    A cell that a spreadsheet would run as a formula gets a leading apostrophe, which reading removes.
+    What a spreadsheet would run as a formula gets an apostrophe before it, which reading removes.
     """
     writer = csv.writer(stream, lineterminator="\n")
     if columns is not None:
@@ -37,7 +38,7 @@ def write_csv(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequen
 
 
 def _guarded(text: str) -> str:
-    return f"'{text}" if _FORMULA.match(text) and not NUMERIC.fullmatch(text) else text
+    return _FORMULA.sub(r"\1'", text) if _FORMULA.search(text) and not NUMERIC.fullmatch(text) else text
 
 
 def write_json(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str]) -> int:

@@ -136,8 +136,9 @@ def check_program(words: tuple[Word, ...], *, field: str = "") -> None:
     first = lead(words[0]) if words else ""
     if not first and not (words and isinstance(words[0], Joined)):
         raise RequestError("the program's name is empty", field=field)
-    if "=" in first or first.startswith("-"):
-        how = "to set a variable, begin with env NAME=value" if "=" in first else "name the program ('executable') before its options"
+    sets = "=" in literal(words[:1])  # also behind an expansion: env would take the path of a program for a variable
+    if sets or first.startswith("-"):
+        how = "to set a variable, begin with env NAME=value" if sets else "name the program ('executable') before its options"
         raise RequestError(f"the first word is the program: it may hold no '=' and not start with '-'; {how}", field=field)
 
 

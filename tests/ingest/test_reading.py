@@ -494,7 +494,7 @@ def test_no_option_is_named_where_there_is_none() -> None:
     assert not any(option in f"{asked.value} {filled.value}" for option in ("'--map", "'--set"))
 
 
-PRINTABLE = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" ,\"'=+-@"), min_size=1, max_size=30)
+PRINTABLE = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" ,;\"'=+-@"), min_size=1, max_size=30)
 
 
 @settings(max_examples=200, deadline=None)
@@ -518,6 +518,14 @@ def test_formulas_are_guarded_for_spreadsheets(cell: str) -> None:
     line = stream.getvalue().splitlines()[1]
     assert line.lstrip('"').startswith("'")
     assert line.endswith(",-2.5e3")
+
+
+@pytest.mark.parametrize("cell", ["a;=1+1", "a;@SUM(A1);b", "a;'=x", 'a;"=1+1;b'])
+def test_no_formula_begins_behind_a_semicolon(cell: str) -> None:
+    """Where commas are decimal, spreadsheets begin a cell there, whatever quotes are around."""
+    stream = io.StringIO()
+    write_csv([{"a": cell, "b": "a;b"}], stream)
+    assert not re.search(r"""(^|;)"*[=+@-]""", stream.getvalue().splitlines()[1])
 
 
 @settings(max_examples=100, deadline=None)

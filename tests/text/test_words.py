@@ -146,7 +146,7 @@ def test_the_request_may_name_more_variables() -> None:
     assert words.parse("${OWN}", names={"OWN"}) == (Joined(parts=(Variable(variable="OWN"),)),)
 
 
-@pytest.mark.parametrize("text", ["", "''", "A=1 ./x", "-x", "'A=1'", "--", "-${HOME}"])
+@pytest.mark.parametrize("text", ["", "''", "A=1 ./x", "-x", "'A=1'", "--", "-${HOME}", "${WORK}/n=2/solve"])
 def test_a_program_is_a_program(text: str) -> None:
     """The first word is not empty, no assignment and no option."""
     with pytest.raises(RequestError) as caught:
