@@ -15,6 +15,7 @@ from modak.results.failures import metric_of_status
 SOURCE: Final = "job {}, plan {}"
 """The source of a row, by the number of the job, or of the array of jobs, and the plan."""
 _SOURCE: Final = re.compile(r"job (\S+), plan (\S+)")
+_MEANING: Final = {"0": " and has no results", "143": ", as at the wall time limit, or because somebody stopped it"}
 
 
 def job_of(source: str) -> str | None:
@@ -53,7 +54,7 @@ class ModakResult:
         elif _ended_well(document):
             found.leave(document.line, f"what follows the run failed with status {status}: neither its time nor a failure counts")
         elif not results:
-            found.leave(document.line, f"the run ended with status {status}{' and has no results' if status == '0' else ''}")
+            found.leave(document.line, f"the run ended with status {status}{_MEANING.get(status or '', '')}")
         if results and document.get("metric_read") is False:
             found.note(document.line, "the metric was not found, only the time of the run: its output says why, or that it is not whole")
         for one in results:

@@ -70,6 +70,7 @@ _MEANT: Final[Mapping[str, str]] = {
         "executable": ("command", "cmd", "program", "script"),
         "container_runtime": ("container",),
         "ai_framework": ("framework",),
+        "params": ("problem_size", "size", "parameters"),
     }.items()
     for word in words
 }

@@ -63,7 +63,10 @@ class Charliecloud(Runtime):
         return (*image.unproven(job, self._genuine(job)), *image.notices(*said))
 
     def fetching(self, job: JobSpec) -> str:
-        """The image is pulled into Charliecloud's own storage, then converted."""
+        """The image is pulled into Charliecloud's own storage, then converted; a file of Apptainer's is unpacked by Apptainer."""
+        own = image.container(job).reference
+        if "://" not in own and (unpacked := image.renamed(own)) != own and not image.container(job).to_build:
+            return f"apptainer build --sandbox {unpacked} {own} makes it"
         convert = f"ch-convert -i ch-image -o {_form(job)}"
         return image.fetch(job, lambda name: f"ch-image pull {name} and {convert} {name} {file_name(job)} make it")
 

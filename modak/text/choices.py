@@ -101,8 +101,10 @@ def _commands(how: str) -> Step:
     ((False, 'get it from its owner (private image)'),)
     >>> _commands("sarus pull x fetches it, once")
     ((True, 'sarus pull x'), (False, ' fetches it'))
+    >>> _commands("apptainer build x y makes it")
+    ((True, 'apptainer build x y'), (False, ' makes it'))
     """
-    pieces = re.split(r"( and (?=.* make it)| make it| fetches it.*)", how.removesuffix(", once"))
+    pieces = re.split(r"( and (?=.* make it)| makes? it| fetches it.*)", how.removesuffix(", once"))
     return tuple((len(pieces) > 1 and at % 2 == 0, piece) for at, piece in enumerate(pieces) if piece)
 
 

@@ -62,12 +62,19 @@ def test_ranks_that_were_ended_lacked_memory_if_the_job_says_so(tmp_path: Path, 
         assert [one.series.metric for one in store.failed("app")] == [metric]
 
 
-def test_a_failed_run_is_noted(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("status", "note"),
+    [
+        (1, "the run failed with status 1, and counts as failed_runs"),
+        (143, "the run ended with status 143, as at the wall time limit, or because somebody stopped it; left out"),
+    ],
+)
+def test_a_failed_run_is_noted(tmp_path: Path, status: int, note: str) -> None:
     """With the status of the script, and as what it counts."""
-    (tmp_path / "modak-result.json").write_text(json.dumps(FAILED))
+    (tmp_path / "modak-result.json").write_text(json.dumps({**FAILED, "exit_status": status}))
     (table,) = tables([tmp_path / "modak-result.json"]).tables
     (batch,) = table.batches()
-    assert [note.partition(": ")[2] for note in batch.notes] == ["the run failed with status 1, and counts as failed_runs"]
+    assert [one.partition(": ")[2] for one in batch.notes] == [note]
 
 
 @pytest.mark.parametrize(("said", "noted"), [({"metric_read": False}, 1), ({}, 0)])

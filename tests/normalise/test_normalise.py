@@ -834,6 +834,7 @@ def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None
         ("optimisation", "gpus_per_node", "job_options.request_gpus"),
         ("application", "walltime", "job_options.wall_time_limit"),
         ("job_options", "cores", "core_count"),
+        ("optimisation", "problem_size", "optimisation.workload.params"),
     ],
 )
 def test_a_field_of_another_section_is_told_its_place(section: str, key: str, meant: str) -> None:

@@ -120,6 +120,13 @@ def test_of_an_image_that_is_missing_the_script_says_how_to_get_it(image: dict[s
     assert done.stderr.endswith(f" cannot be read: {how}\n")
 
 
+def test_charliecloud_says_how_a_file_of_apptainers_becomes_its_directory() -> None:
+    """It reads no SIF, though a request may name one."""
+    script = render(having(runtime="charliecloud", reference="own.sif", file="own.sif"), "shell").text
+    assert script.count("apptainer build --sandbox own own.sif makes it") == 2  # in the comment, and where it is missing
+    assert "--sandbox" not in render(having(runtime="charliecloud", reference="own.sqfs", file="own.sqfs"), "shell").text
+
+
 @pytest.mark.parametrize(
     ("version", "file", "option"),
     [
