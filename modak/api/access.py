@@ -231,7 +231,7 @@ def _bearer(sent: list[bytes]) -> str:
     scheme, _, token = sent[0].decode("latin-1").partition(" ")
     if scheme.lower() != "bearer":
         return ""
-    if not token.strip().isascii() or not token.strip():
+    if not token.strip():
         raise Unauthorised(REFUSED)
     return token.strip()
 
