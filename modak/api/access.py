@@ -202,7 +202,7 @@ class Gate:
         """Record a refusal in the audit trail, or in the log while the trail cannot be written."""
         actor = Actor(who.name, request_id(scope))
         try:
-            self._keys.access().note(actor, f"{scope['method']} {scope['path'][:200]}"[:64], scope["path"][:200], "refused")
+            self._keys.access().note(actor, f"{scope['method']} {scope['path']}"[:64], scope["path"][:200], "refused")
         except Unavailable:
             LOG.warning("a refusal is missing in the audit trail", extra={"principal": who.name, "request_id": request_id(scope)})
 
