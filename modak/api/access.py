@@ -202,7 +202,7 @@ class Gate:
         """Record a refusal in the audit trail, or in the log while the trail cannot be written."""
         actor = Actor(who.name, request_id(scope))
         try:
-            self._keys.access().note(actor, f"{scope['method']} {scope['path'][:200]}"[:64], scope["path"][:200], "refused")
+            self._keys.access().note(actor, f"{scope['method']} {scope['path']}"[:64], scope["path"][:200], "refused")
         except Unavailable:
             LOG.warning("a refusal is missing in the audit trail", extra={"principal": who.name, "request_id": request_id(scope)})
 
@@ -231,7 +231,7 @@ def _bearer(sent: list[bytes]) -> str:
     scheme, _, token = sent[0].decode("latin-1").partition(" ")
     if scheme.lower() != "bearer":
         return ""
-    if not token.strip().isascii() or not token.strip():
+    if not token.strip():
         raise Unauthorised(REFUSED)
     return token.strip()
 

@@ -8,22 +8,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Head:
-    """ASGI middleware: answers HEAD as GET, without the body (RFC 9110, section 9.3.2), for load balancers and ``curl -I``."""
+    """ASGI middleware: answers HEAD as GET (RFC 9110, section 9.3.2), for load balancers and ``curl -I``; the server sends no body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on as GET, and drop the body of the answer."""
-        if scope["type"] != "http" or scope["method"] != "HEAD":
-            await self._app(scope, receive, send)
-            return
-        asked = scope["asked"] = {**scope, "method": "GET"}  # the log and the figures, which tell HEAD from GET, take the route from it
-
-        async def without_body(message: Message) -> None:
-            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
-
-        await self._app(asked, receive, without_body)
+        """Pass the request on as GET."""
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            scope["asked"] = {**scope, "method": "GET"}  # the log and the figures, which tell HEAD from GET, take the route from it
+        await self._app(scope.get("asked", scope), receive, send)
 
 
 class Lifespan:

@@ -61,14 +61,8 @@ class KeyRing:
 
     def remembered(self, token: str) -> Principal | None:
         """The same from the cache; ``None`` if it is not there or too old."""
-        digest = tokens.digest(token)
-        key, until = self._known.get(digest, (None, 0.0))
-        if key is None:
-            return None
-        if self.clock() > until or not key.living(datetime.now(UTC)):
-            self._known.pop(digest, None)
-            return None
-        return _principal(key)
+        key, until = self._known.get(tokens.digest(token), (None, 0.0))
+        return None if key is None or self.clock() > until or not key.living(datetime.now(UTC)) else _principal(key)
 
     def revoke(self, identity: str, actor: Actor | None = None) -> bool:
         """Revoke a key, in this process at once; returns whether it was not revoked before. Raises :class:`~modak.errors.NotFound`."""

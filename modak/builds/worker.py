@@ -384,8 +384,6 @@ class BuildRun:
 
 def _remove(place: Path) -> None:
     """Remove a folder with its content, including folders that a build made unreadable."""
-    if not place.exists():
-        return
     for folder, _, _ in os.walk(place):
         with suppress(OSError):
             Path(folder).chmod(0o700)

@@ -93,7 +93,7 @@ def _lacking_runs(questions: Sequence[Row], answered: Sequence[Row], known: Meas
     """For each configuration of rows with weak answers that has not enough runs, what a few would tell of these rows."""
     from modak.perfmodel.improving import WEAK, calibrations_of
 
-    weak = [row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK and row.get("metric")]
+    weak = [row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK]
     return calibrations_of(weak, known, 1, reader, enough=FEW) if known.runs else ()
 
 
@@ -112,11 +112,8 @@ def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answe
     :data:`MOST_WITH_PARAMETERS`."""
     from modak.perfmodel.improving import WEAK
 
-    metrics: set[str] = set()
-    for row, answer in zip(questions, answered, strict=True):
-        parameters = [name for name, value in row.items() if name.startswith("params.") and value not in (None, "")]
-        if answer["basis"] in WEAK and parameters and row.get("metric"):
-            metrics.add(str(row["metric"]))
+    rows = (row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK)
+    metrics = {row["metric"] for row in rows if any(name.startswith("params.") for name in row)}
     return _having_parameters(store, metrics)
 
 

@@ -37,9 +37,9 @@ def state(connection: Connection) -> State:
     revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     if revision == HEAD:
         return "current"
+    if revision is None and tables == {"alembic_version"}:
+        return "empty"
     known = {path.name.split("_")[0] for path in (migrations() / "versions").glob("[0-9]*.py")}
-    if revision is None:
-        return "empty" if tables == {"alembic_version"} else "foreign"
     return "older" if revision in known else "foreign"
 
 

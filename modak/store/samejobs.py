@@ -71,7 +71,7 @@ def settle(connection: Connection, sources: Collection[Source], own: OwnNames, l
     A job is known by its number, on one system (under any of its names), and by its time where both rows say one. What somebody doubted
     of the old row is doubted of the result.
     """
-    known = _of_both(connection, sources) if sources else {}
+    known = _of_both(connection, sources)
     columns = (results.c[name] for name in ("id", "load_id", "series_id", "source_id", "measured_at", "by_hand", "doubt_id"))
     chosen = select(*columns, series.c.system).join(series, series.c.id == results.c.series_id).where(results.c.replaced_by == 0)
     here = chosen.where(results.c.source_id.in_(bindparam("sources", expanding=True, literal_execute=True)))  # no index: reads all results

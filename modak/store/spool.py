@@ -55,7 +55,7 @@ class PlanSpool:
     def waiting(self, plan_id: str | None = None) -> Iterator[tuple[Path, dict[str, Any] | None]]:
         """Files of spooled plans (or of one) with the rows to store; ``None``: there is nothing to store. Then :meth:`remove` the files."""
         for file in islice(self._files(plan_id), AT_ONCE):
-            with suppress(OSError):  # it is another user's, or no more files can be opened: it waits on
+            with suppress(OSError):  # it is gone; or another user's, or no more files can be opened: it waits on
                 yield file, _row(file)
 
     def remove(self, files: list[Path]) -> None:
@@ -128,10 +128,10 @@ def _readable(file: Path) -> dict[str, Any] | None:
 
 
 def _row(file: Path) -> dict[str, Any] | None:
-    """The row in a file; ``None`` if it is gone, has expired, or is of another version of MODAK. Raises :class:`OSError`."""
+    """The row in a file; ``None`` if it has expired, or is of another version of MODAK. Raises :class:`OSError`, also if it is gone."""
     try:
         row = json.loads(file.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+    except ValueError:
         return None
     if not isinstance(row, dict) or row.keys() != _COLUMNS:
         return None

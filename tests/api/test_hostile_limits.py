@@ -550,6 +550,14 @@ def test_what_is_no_http_gets_a_problem_document(served: Served) -> None:
     said.close()
 
 
+@pytest.mark.parametrize("path", ["/health", "/systems", "/openapi.json", "/nothing"])
+def test_an_answer_to_head_has_no_body(served: Served, path: str) -> None:
+    """On the wire: the client would take it for the next answer."""
+    said = until_closed(served.port, f"HEAD {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+    head, _, body = said.partition(b"\r\n\r\n")
+    assert (b"content-length: " in head.lower(), body) == (True, b"")
+
+
 def test_a_body_in_chunks_of_one_byte_is_read(served: Served) -> None:
     """However much of it is framing: more than headers may have."""
     content = b'{"job": {"application": {"executable": "./' + b"x" * 12_000 + b'"}}}'

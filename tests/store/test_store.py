@@ -249,6 +249,13 @@ def test_a_plan_that_is_made_again_is_kept_for_the_longer_time(store: Store, day
     assert (plan.request, plan.expires_at) == ({"number": 1}, ends[kept])
 
 
+def test_the_newest_plans_come_first(store: Store) -> None:
+    """Where there are more of them than are asked for, too."""
+    for plan_id in ("p2", "p3", "p1"):
+        store.plans.save(plan_id, {}, "{}", Texts(""), data_version="1")
+    assert [plan.id for plan in store.plans.newest(2)] == ["p1", "p3"]
+
+
 def test_expired_plans_leave_the_database(store: Store) -> None:
     """With one plan in 256, which removes those that nobody can ask for any more."""
     store.plans.save("p1", {}, "{}", Texts(""), data_version="1", expires_at=datetime.now(UTC) - timedelta(seconds=1))
