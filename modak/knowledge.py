@@ -195,7 +195,7 @@ def _load(path: Path) -> dict[str, Any]:
         raise DataError("is not a TOML document: nested too deep", field=str(path)) from None
     except ValueError:  # Python's own, which tomllib does not catch
         raise DataError(f"is not a TOML document: a number has more than {sys.get_int_max_str_digits()} digits", field=str(path)) from None
-    if not isinstance(document, dict):
+    if not isinstance(document, dict) or not document:
         raise DataError("holds no table of keys and values", field=str(path))
     return dict(without_schema(document))
 

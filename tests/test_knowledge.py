@@ -510,6 +510,7 @@ def test_a_figure_can_be_computed_with(packaged: Knowledge, of: type[Fact], fiel
         ("latin.toml", b'name = "\xe9"', "byte 9: not valid UTF-8"),
         ("long.toml", b"a = " + b"1" * 5000, "is not a TOML document: a number has more than 4300 digits"),
         ("list.json", b"[1]", "holds no table of keys and values"),
+        ("empty.toml", b"\n", "holds no table of keys and values"),
         ("deep.json", b"[" * 100_000, "more than 64 levels"),
     ],
 )

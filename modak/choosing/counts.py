@@ -192,7 +192,7 @@ def _threads_that_fit(
     most = node.hardware_threads // (per_node or 1)
     if threads <= most or most == 0:
         return threads, ()
-    layout = f"{per_node or 1} ranks x {threads} threads"
+    layout = f"{counted(per_node or 1, 'rank')} x {threads} threads"
     text = f"{layout} exceed the {node.hardware_threads} hardware threads of a node: threads reduced to {most}"
     field = "application.threads" if request.application.threads else "job_options.core_count_per_process"
     return most, (Notice(field=field, message=text),)

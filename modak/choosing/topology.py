@@ -75,8 +75,9 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
         threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, share // ranks))
         smt = node is not None and node.needs_hyperthreads(ranks * threads)
         if node and ranks * threads > node.hardware_threads:
-            text = f"{ranks} ranks x {threads} threads oversubscribe a node with {node.usable_cores} cores"
-            warnings.append(Notice(field="application.mpi_ranks", message=text))
+            text = f"{ranks} ranks x {counted(threads, 'thread')} oversubscribe a node with {node.usable_cores} cores"
+            field = "application.mpi_ranks" if counts.ranks else "job_options.process_count_per_node"
+            warnings.append(Notice(field=field, message=text))
         if counts.cores and ranks > counts.cores:
             text = f"{counted(counts.cores, 'core')} per node requested, but the {ranks} ranks of a node take one each"
             warnings.append(Notice(field="job_options.core_count", message=text))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from modak.cli import common, show
-from modak.errors import NotFound, RequestError
+from modak.errors import NotFound, RequestError, did_you_mean
 
 if TYPE_CHECKING:
     from modak.recipes.plan import Device, Recipe
@@ -123,7 +123,7 @@ def _no_recipe(framework: str, variant: Variant, accelerator: Device, distributi
     if known := versions(framework, variant, accelerator, distribution):
         return NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}{extra}: {', '.join(known)}", field="version")
     others = [name for name in plugins.names("frameworks") if versions(name, variant, accelerator, distribution)]
-    instead = f"; there are recipes of {', '.join(others)}" if others else ""
+    instead = f"{did_you_mean(framework, others)} there are recipes of {', '.join(others)}" if others else ""
     if variants := [name for name in VARIANTS if versions(framework, name, accelerator, distribution)]:
         instead = f"; --variant {' or '.join(variants)} does"
-    return NotFound(f"no recipe by {variant}{where}{extra} makes an image of {framework}{instead}")
+    return NotFound(f"no recipe by {variant}{where}{extra} makes an image of {framework}{instead}", field="framework")

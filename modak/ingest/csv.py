@@ -137,9 +137,10 @@ def _no_header(text: str, names: Sequence[str]) -> str:
 
 
 def _is_a_row(names: Sequence[str]) -> bool:
-    """Whether these are cells of a row: none is expected, and there are numbers, but not rising, as sizes in a header would."""
-    numbers = [float(each) for each in names if _NUMBER.fullmatch(each)]
-    return numbers != sorted(numbers) and not any(map(_is_expected, names))
+    """Whether these are cells of a row: none is expected, and there are numbers, but not side by side and rising, as sizes in a header."""
+    numbers = {place: float(each) for place, each in enumerate(names) if _NUMBER.fullmatch(each)}
+    apart = bool(numbers) and max(numbers) - min(numbers) >= len(numbers)
+    return (apart or [*numbers.values()] != sorted(numbers.values())) and not any(map(_is_expected, names))
 
 
 def _is_expected(name: str) -> bool:

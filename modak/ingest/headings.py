@@ -300,17 +300,22 @@ def _is_scatter(words: Sequence[str]) -> bool:
 def parameter(name: str) -> str:
     """The column of a parameter that a heading names.
 
-    >>> parameter("Grid size [cells]")
-    'params.grid_size'
+    >>> parameter("Grid size [cells]"), parameter("params.Größe")
+    ('params.grid_size', 'params.groesse')
     """
-    return f"params.{_in_ascii(_bare(name))}"
+    return f"params.{_called(_in_ascii(_bare(name)))}"
+
+
+def _called(heading: str) -> str:
+    """A heading without what says that it is a parameter, also in others' tables."""
+    return re.sub(r"^params[_.]", "", heading)
 
 
 def _parameter(name: str, bare: str, *, no_value: bool) -> Hint | None:
     """Of a heading that may be anything. What looks like a time may be the value, where the table has none; ``params_lr``, of others'
     tables, is a parameter ``lr``, and ``params_nodes`` the number of nodes."""
     called = _in_ascii(bare)
-    plain = called.removeprefix("params_")
+    plain = _called(called)
     words = called.split("_")
     if not _PARAMETER.fullmatch(plain) or plain.startswith("params"):
         return None

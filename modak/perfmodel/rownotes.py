@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.dsl import Notice
 from modak.errors import nearest_of_many
+from modak.facts import same_name
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.unseen import FEW
 from modak.results.metrics import METRICS
@@ -86,11 +88,22 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
     ]
 
 
-def misspelt(rows: Sequence[Mapping[str, Any]], measured: Collection[str]) -> list[Notice]:
-    """A warning for each of a few applications without prediction whose name is like that of a ``measured`` one."""
-    names = dict.fromkeys(row["application"] for row in rows if row["basis"] == "none" and row["application"] not in measured)
-    near = ((name, nearest_of_many(name, measured)) for name in list(names)[:MOST_NAMED])
-    return [Notice(field="application", message=f"no results of {name!r}; there are results of {other!r}") for name, other in near if other]
+def misspelt(rows: Sequence[Mapping[str, Any]], measured: Collection[str], systems: Collection[str]) -> list[Notice]:
+    """Warnings of names that are perhaps misspelt: of an application without prediction that is like a ``measured`` one, and of a system
+    that is none of the ``systems``, described or of results of these applications, and like one of them."""
+    called = set(map(same_name, systems))
+    unmeasured = (row["application"] for row in rows if row["basis"] == "none" and row["application"] not in measured)
+    elsewhere = (row["system"] for row in rows if row.get("system") and same_name(row["system"]) not in called)
+    return [
+        *_meant("application", "no results of", unmeasured, measured),
+        *_meant("system", "no description, and no results of these applications, of", elsewhere, systems),
+    ]
+
+
+def _meant(column: str, lacking: str, names: Iterable[str], known: Collection[str]) -> Iterator[Notice]:
+    for name in islice(dict.fromkeys(names), MOST_NAMED):
+        if other := nearest_of_many(name, known):
+            yield Notice(field=column, message=f"{lacking} {name!r}; did you mean {other!r}?")
 
 
 def _untold(metric: str | None) -> bool:

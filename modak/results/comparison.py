@@ -57,7 +57,8 @@ class ComparedPair:
 
 
 def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> list[ComparedPair]:
-    """Pairs of records that differ in ``column``, each value compared with the first of ``values`` (default: the first by name).
+    """Pairs of records that differ in ``column``, each value compared with the first of ``values`` (default: the smallest
+    number, or the first by name).
 
     Suspect records and those without a value in the column are left out. Scatter (the standard deviation of logarithms) is pooled over all
     repeated runs.
@@ -67,7 +68,8 @@ def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[
     pairs = []
     for equal in sorted(groups, key=_in_order):
         group = groups[equal]
-        first, *others = (name for name in (values or sorted(group)) if name in group)
+        order = values or sorted(group, key=lambda name: _in_order([(column, name)]))
+        first, *others = (name for name in order if name in group)
         pairs += [_pair(dict(equal), (first, group[first]), (other, group[other]), scatter) for other in others]
     return pairs
 

@@ -57,7 +57,9 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     doubted = {application: facts.with_own_names(found) for application, found in store.doubted(*measured).items()}
     warnings = [
         *rownotes.weak_bases(rows),
-        *rownotes.misspelt(rows, there),
+        *rownotes.misspelt(
+            answered, there, {*facts.systems, *filter(None, (one.series.system for found in curves.values() for one in found))}
+        ),
         *rownotes.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
         *rownotes.of_several(of_several(questions, curves), len(rows)),
         *rownotes.counted_gpus(gpus),

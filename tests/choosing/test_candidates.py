@@ -673,6 +673,14 @@ def test_topology_gives_the_layout_where_nothing_was_measured(
     assert layouts(candidates(known, system, **job)) == {layout}
 
 
+@pytest.mark.parametrize("field", ["application.mpi_ranks", "job_options.process_count_per_node"])
+def test_more_ranks_than_a_node_has_are_told_by_the_field_that_asks_for_them(field: str, known: Known) -> None:
+    """The user looks for it there."""
+    job: dict[str, Any] = {"application__app_type": "mpi", "job_options__node_count": 1, field.replace(".", "__"): 100}
+    told = [(warning.field, warning.message) for warning in candidates(known, **job).warnings]
+    assert told == [(field, "100 ranks x 1 thread oversubscribe a node with 48 cores")]
+
+
 def test_without_evidence_one_node_is_asked_for(known: Known) -> None:
     """Nothing says that more would help."""
     assert candidates(known, application__app_type="mpi").nodes[0].tolist() == [1]

@@ -388,13 +388,15 @@ def test_predict_says_which_metrics_have_no_models(own: Run, tmp_path: Path) -> 
     assert missing.startswith("warning: basis: 1 of 3 rows without a prediction")
 
 
-def test_predict_says_which_application_may_be_meant(run: Run, tmp_path: Path) -> None:
-    """A misspelt name has no results. One that is like no other is as it should be."""
+def test_predict_says_which_names_may_be_meant(run: Run, tmp_path: Path) -> None:
+    """A misspelt name has no results. One that is like no other is as it should be, and so is another spelling of a system's."""
+    rows = ("3dgna,zenith", "quux,zenith", "3dgna,Zenith", "3dgan,supermuc_nq", "3dgan,SuperMUC NG", "3dgan,my-cluster")
     points = tmp_path / "points.csv"
-    points.write_text("application,metric,system,nodes\n3dgna,epoch_time,zenith,1\nquux,epoch_time,zenith,1\n3dgna,epoch_time,zenith,2\n")
+    points.write_text("application,system,metric,nodes\n" + "".join(f"{row},epoch_time,1\n" for row in rows))
     warnings = run("predict", points).err.splitlines()
-    assert [line for line in warnings if "application: " in line] == [
-        "warning: application: no results of '3dgna'; there are results of '3dgan'"
+    assert [line for line in warnings if "did you mean" in line] == [
+        "warning: application: no results of '3dgna'; did you mean '3dgan'?",
+        "warning: system: no description, and no results of these applications, of 'supermuc_nq'; did you mean 'supermuc-ng'?",
     ]
 
 

@@ -113,7 +113,8 @@ def test_an_image_that_lies_on_the_services_machine_is_named(
     ("words", "message"),
     [
         (("mpich", "--version", ""), "version: '' is not a version or range"),
-        (("keras",), "no recipe by hub makes an image of keras; there are recipes of tensorflow, "),
+        (("keras",), "framework: no recipe by hub makes an image of keras; there are recipes of tensorflow, "),
+        (("tensorflw",), "an image of tensorflw; did you mean 'tensorflow'? there are recipes of tensorflow, "),
         (
             ("pytorch", "--distribution", "horovod"),
             "no recipe by hub with horovod makes an image of pytorch; --variant pip or opt-build does",

@@ -99,9 +99,10 @@ def test_an_empty_file_is_called_so(name: str) -> None:
         (HEADER + GOOD + "# c\n# d\n", "r.csv:3: 1 cells; the header has 6 columns; a comment: remove the line (also in line 4)"),
         ("1000,0.35\n2000,0.86\n", "r.csv:1: holds numbers only; the first line has to name the columns"),
         ("copy,float,6144,1,3.6e-02\ncopy,float,6144,2,2.0e-02\n", "r.csv:1: holds numbers between names, as a row does; the first line"),
+        (GOOD + GOOD, "r.csv:1: holds numbers between names, as a row does"),
         ("1..2,2,1.,..\na,b,c,d\n", "r.csv:1: holds numbers only"),
         (".e5,a,2\n1,2,3\n", "r.csv:1: no column 'application', 'metric', 'value'"),
-        ("a,1,1,wall_time,2.5\n", "r.csv:1: two columns are called '1'; the first line has to name the columns"),
+        ("a,a,wall_time\n", "r.csv:1: two columns are called 'a'; the first line has to name the columns"),
         (
             cell("nodes", "2x4"),
             "r.csv:3: column 'nodes': '2x4': allowed: a whole number from 1 to 10000000; each count has a column",
@@ -187,7 +188,6 @@ def test_a_bad_file_says_where_and_why(content: bytes | str, says: str) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (GOOD + GOOD, "r.csv:1: unknown columns 'a', "),
         ("application,metric,velue\na,wall_time,1\n", "r.csv:1: unknown column 'velue'; the nearest known one is 'value'"),
         ("application,metric,Valu\na,wall_time,1\n", "r.csv:1: unknown column 'Valu'; the nearest known one is 'value'"),
         ('application;"metric, unit";value\na;s;1\n', "r.csv:1: unknown column 'metric, unit'; the nearest known one is 'metric'"),

@@ -144,7 +144,8 @@ def test_a_mean_beside_the_values_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "called"), [("Bildgröße", "bildgroesse"), ("taille du problème", "taille_du_probleme"), ("Länge [px]", "laenge")]
+    ("name", "called"),
+    [("Bildgröße", "bildgroesse"), ("taille du problème", "taille_du_probleme"), ("Länge [px]", "laenge"), ("params.Größe", "groesse")],
 )
 def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: str) -> None:
     """The names of parameters have no other letters."""

@@ -78,6 +78,13 @@ def test_the_named_values_are_compared_against_the_first() -> None:
     assert [(pair.one, pair.other, pair.better) for pair in pairs] == [("two", "one", "two")]
 
 
+def test_without_named_values_the_smallest_number_is_the_first() -> None:
+    """2 comes before 16; names are in alphabetical order."""
+    pairs = compare(records(**{"16": [10.0], "2": [5.0], "128": [4.0]}), "system")
+    assert [(pair.one, pair.other) for pair in pairs] == [("2", "16"), ("2", "128")]
+    assert [pair.one for pair in compare(records(two=[10.0], one=[5.0]), "system")] == ["one"]
+
+
 def test_more_is_better_for_rates_and_suspect_rows_do_not_count() -> None:
     """Direction comes from the metric."""
     runs = [{**run, "metric": "throughput", "unit": "samples/s"} for run in records(one=[10.0], two=[20.0, 1.0])]

@@ -168,7 +168,7 @@ def test_a_layout_that_does_not_fit_the_nodes_is_not_tried(work: Path, capsys: p
     trials = tuned(capsys, job, "--confirm", "0", "--gain", "0")["trials"]
     tried = {one["setting"]["threads"]: one for one in trials if one["fault"] or one["job"]}
     assert (tried[1]["value"], tried[3]["job"]) == (105, None)
-    assert "threads=1 (1 ranks x 3 threads exceed the 1 hardware threads of a node" in tried[3]["fault"]
+    assert "threads=1 (1 rank x 3 threads exceed the 1 hardware threads of a node" in tried[3]["fault"]
 
 
 def test_an_interrupted_trial_is_started_once_more(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
