@@ -12,7 +12,8 @@ import pytest
 
 from modak import chances, onerun
 from modak.choosing.decision import choice_of, decide
-from modak.choosing.objective import START_UP_S, Scored
+from modak.choosing.ending import START_UP_S
+from modak.choosing.objective import Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, HostMpi, Layout, Node, Queue, Result, SeriesKey

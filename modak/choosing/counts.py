@@ -108,17 +108,18 @@ def _unused(request: Request) -> Iterator[Notice]:
         yield from (Notice(field=f"{place}.{name}", message=f"{name} {why}") for name, why in options.unused().items())
 
 
-def _copies(request: Request, per_node: int | None, nodes: int | None) -> tuple[Notice, ...]:
+def _copies(request: Request, per_node: int | None, nodes: int | None) -> Iterator[Notice]:
     """A warning if nothing but its ranks per node, or its nodes, says that a Python program, or one for big data, is several processes."""
     application = request.application
     alone = application.app_type == "python" or (application.app_type is None and request.optimisation.app_type == "big_data")
     if not alone or application.mpi_ranks or by_torchrun(request) or is_said_distributed(request):
-        return ()
-    if per_node in (None, 1):
-        text = "copies of the program start on all nodes; nothing else says that it is distributed: mpi_ranks 1 starts it once"
-        return (Notice(field="job_options.node_count", message=text),) if nodes and nodes > 1 else ()
-    text = f"{per_node} copies of the program start on each node; nothing else says that it is distributed: leave this out for one process"
-    return (Notice(field="job_options.process_count_per_node", message=text),)
+        return
+    start, unsaid = "copies of the program start on", "nothing else says that it is distributed"
+    if per_node and per_node > 1:
+        text = f"{per_node} {start} each node; {unsaid}: leave this out for one process"
+        yield Notice(field="job_options.process_count_per_node", message=text)
+    elif nodes and nodes > 1:
+        yield Notice(field="job_options.node_count", message=f"{start} all nodes; {unsaid}: mpi_ranks 1 starts it once")
 
 
 def _cores_that_are_there(asked: int | None, target: Target) -> tuple[int | None, tuple[Notice, ...]]:
@@ -164,23 +165,21 @@ def where_gpus_are_asked_for(request: Request) -> str:
     return f"{written}.number_of_acc" if written else "job_options.request_gpus"
 
 
-def _other_processor(request: Request, target: Target) -> tuple[Notice, ...]:
+def _other_processor(request: Request, target: Target) -> Iterator[Notice]:
     """A warning if the request says that the target's processors are of another architecture than they are."""
-    asked, processor = request.optimisation.opt_build.cpu_type, target.processor
-    if asked is None or processor is None or (there := processor.architecture) in (None, ARCHITECTURES[asked]):
-        return ()
-    text = f"the processors of {target.title} are {there}, not {asked}; the job uses these"
-    return (Notice(field="optimisation.opt_build.cpu_type", message=text),)
+    asked, there = request.optimisation.opt_build.cpu_type, target.processor.architecture if target.processor else None
+    if asked and there not in (None, ARCHITECTURES[asked]):
+        text = f"the processors of {target.title} are {there}, not {asked}; the job uses these"
+        yield Notice(field="optimisation.opt_build.cpu_type", message=text)
 
 
-def _no_fpga(request: Request, target: Target) -> tuple[Notice, ...]:
+def _no_fpga(request: Request, target: Target) -> Iterator[Notice]:
     """A warning if the request asks for an FPGA."""
-    if request.optimisation.opt_build.acc_type != "fpga":
-        return ()
-    node, asked = target.node, request.job_options.request_gpus
-    has_gpus = asked != 0 and (bool(asked) if node is None else node.accelerators > 0)
-    text = f"FPGAs are not supported: the job is planned for the CPUs{' and GPUs' if has_gpus else ''} of {target.title}"
-    return (Notice(field="optimisation.opt_build.acc_type", message=text),)
+    if request.optimisation.opt_build.acc_type == "fpga":
+        node, asked = target.node, request.job_options.request_gpus
+        has_gpus = asked != 0 and (bool(asked) if node is None else node.accelerators > 0)
+        text = f"FPGAs are not supported: the job is planned for the CPUs{' and GPUs' if has_gpus else ''} of {target.title}"
+        yield Notice(field="optimisation.opt_build.acc_type", message=text)
 
 
 def _threads_that_fit(

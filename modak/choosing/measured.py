@@ -204,12 +204,7 @@ def _layouts(curve: Curve) -> tuple[Layout, ...]:
     """The layouts in which a curve was measured: one, or one for each size within a node."""
     if curve.varying is None:
         return (curve.layout,)
-    return tuple(_with(curve, count) for count in sorted(curve.per_node) if count)
-
-
-def _with(curve: Curve, count: int) -> Layout:
-    """The layout of a curve over counts within a node, at one count."""
-    return curve.layout_on(count).model_copy(update={str(curve.varying): count})
+    return tuple(curve.layout_at(count) for count in sorted(curve.per_node) if count)
 
 
 def _fuller(curve: Curve, node: Node | None, request: Request) -> Iterator[Shape]:
@@ -227,11 +222,11 @@ def _fuller(curve: Curve, node: Node | None, request: Request) -> Iterator[Shape
     others = {"ranks": curve.layout.threads_per_rank, "threads": curve.layout.ranks_per_node}.get(curve.scale)
     room = node.accelerators if curve.scale == "gpus" else node.usable_cores // (others or 1)
     most = max(curve.per_node)
-    largest = _shape_of(curve, _with(curve, most), node, request)
+    largest = _shape_of(curve, curve.layout_at(most), node, request)
     cores = max(node.usable_cores, largest.ranks_per_node * largest.threads_per_rank)
     while most < room:
         most = min(2 * most, room)
-        shape = _shape_of(curve, _as_many_each(_with(curve, most), curve, request), node, request)
+        shape = _shape_of(curve, _as_many_each(curve.layout_at(most), curve, request), node, request)
         if shape.ranks_per_node <= cores:
             threads = min(shape.threads_per_rank, cores // max(1, shape.ranks_per_node))
             yield replace(shape, threads_per_rank=threads, hyperthreads=largest.hyperthreads, origin="fuller")

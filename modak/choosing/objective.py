@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from modak.arrays import Array, Flags, Ints
+from modak.choosing.ending import START_UP_S
 from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
@@ -25,9 +26,8 @@ from modak.text.amounts import as_given, counted, plain, span
 from modak.text.units import clock
 
 DEFAULT_EFFICIENCY: Final = 0.5
-"""Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work."""
-START_UP_S: Final = 120.0
-"""Time of each node that starting a job is assumed to take, for that default: so a run of seconds does not get a whole machine."""
+"""Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work, of which the
+:data:`START_UP_S` that a job is assumed to take before its run are none: so a run of seconds does not get a whole machine."""
 CONFIDENCES: Final = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
 UNREQUESTED_DOUBLINGS: Final = 1.0
@@ -93,14 +93,12 @@ class Scored:
     @property
     def node_hours(self) -> Array:
         """Nodes x time, in hours."""
-        hours: Array = self.nodes * self.time / 3600.0
-        return hours
+        return np.asarray(self.nodes * self.time / 3600.0)
 
     @property
     def job_node_hours(self) -> Array:
         """The same with the start-up of a job that is assumed for the default minimum of efficiency."""
-        hours: Array = self.nodes * (self.time + START_UP_S) / 3600.0
-        return hours
+        return np.asarray(self.nodes * (self.time + START_UP_S) / 3600.0)
 
     def next_smaller(self, index: int) -> int | None:
         """The configuration of the same shape with the next smaller number of nodes; ``None``: there is none."""
@@ -115,8 +113,7 @@ class Scored:
     @property
     def useful(self) -> Array:
         """Parallel efficiency with the start-up of a job that is assumed for the default minimum."""
-        part: Array = self.efficiency * self.time / (self.time + START_UP_S)
-        return part
+        return np.asarray(self.efficiency * self.time / (self.time + START_UP_S))
 
     def bound(self, confidence: float) -> Array:
         """The time that is not exceeded with this probability."""
@@ -274,8 +271,7 @@ def scores(scored: Scored, minimise: Minimise) -> Array:
 def _but_for_rounding(score: Array) -> Array:
     """The scores to ten digits: those that are equal but for errors of rounding are equal, so that the width of the intervals decides."""
     fraction, exponent = np.frexp(score)  # score = fraction * 2**exponent, the fraction from 0.5 to 1
-    rounded: Array = np.ldexp(fraction.round(10), exponent)
-    return rounded
+    return np.asarray(np.ldexp(fraction.round(10), exponent))
 
 
 class _Constraint(NamedTuple):

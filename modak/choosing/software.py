@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -367,15 +367,14 @@ def _newer(catalogue: Catalogue, reference: str) -> str:
     return f"{said}, the newest image of it is {newest.reference}: name the framework, and MODAK chooses"
 
 
-def _left_out(case: _Case) -> tuple[str, ...]:
+def _left_out(case: _Case) -> Iterator[str]:
     """How many images of the framework a site does not allow."""
     target, found = case.target, case.framework
-    if found is None or target.runtime is None:
-        return ()
-    count = prepared(case.facts).catalogue.count(found.framework) - case.catalogue.count(found.framework)
-    if not count:
-        return ()
-    return (f"image: {target.title} allows images from {', '.join(target.allowed_images)} only: {count} of {found.framework} are left out",)
+    if found and target.runtime:
+        count = prepared(case.facts).catalogue.count(found.framework) - case.catalogue.count(found.framework)
+        if count:
+            only = f"{target.title} allows images from {', '.join(target.allowed_images)} only"
+            yield f"image: {only}: {count} of {found.framework} are left out"
 
 
 def _instead_of_own(case: _Case, chosen: Software) -> tuple[Notice, ...]:
@@ -397,12 +396,11 @@ def _instead_of_own(case: _Case, chosen: Software) -> tuple[Notice, ...]:
     return (Notice(field="application.container_runtime", message=f"{own} is {why}{how}"),)
 
 
-def _other_mpi(case: _Case, chosen: Software) -> tuple[Notice, ...]:
+def _other_mpi(case: _Case, chosen: Software) -> Iterator[Notice]:
     """A warning if the image has another MPI than the one in which the layout was measured."""
     found = case.framework or library(case.request)
-    if not chosen.other_mpi or found is None:
-        return ()
-    why = "which the request names" if mpi_asked(case.request) else "the container's MPI in the measured runs of this layout"
-    used = f"the ranks use {chosen.mpi}, which may take another time" if chosen.mpi else "ranks may not connect, test on two nodes"
-    text = f"no suitable image of {found.framework} has {own_mpi(case.shape, case.request)}, {why}: {used}"
-    return (Notice(field="optimisation.framework", message=text),)
+    if chosen.other_mpi and found:
+        why = "which the request names" if mpi_asked(case.request) else "the container's MPI in the measured runs of this layout"
+        used = f"the ranks use {chosen.mpi}, which may take another time" if chosen.mpi else "ranks may not connect, test on two nodes"
+        text = f"no suitable image of {found.framework} has {own_mpi(case.shape, case.request)}, {why}: {used}"
+        yield Notice(field="optimisation.framework", message=text)

@@ -35,8 +35,6 @@ def compilers(request: Request) -> tuple[Compiler, ...]:
 
 def without_compilers(request: Request, names: Collection[str]) -> Request:
     """The request with these graph compilers switched off, where they can be."""
-    if not names:
-        return request
     options, work = request.optimisation.options, request.optimisation.workload
     off = {one.option: False for one in compilers(request) if one.name in names and not one.always}
     named = None if compiler_named(work.compiler) in names else work.compiler

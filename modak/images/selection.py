@@ -256,12 +256,11 @@ def version_fits(wanted: Wanted, version: str) -> bool:
     return wanted.version is None or allows(wanted.version, Version(version))
 
 
-def _build_warning(best: Image, wanted: Wanted) -> tuple[Notice, ...]:
+def _build_warning(best: Image, wanted: Wanted) -> Iterator[Notice]:
     """A warning if an image built from source is wanted, and there is neither one to be had nor a recipe."""
-    if not wanted.opt_build or best.labels.source == "opt-build":
-        return ()
-    text = f"no source build of {wanted.framework} can be pulled, and there is no recipe for it; an image from {best.labels.source} is used"
-    return (Notice(field="optimisation.enable_opt_build", message=text),)
+    if wanted.opt_build and best.labels.source != "opt-build":
+        text = f"no source build of {wanted.framework} can be pulled, and there is no recipe for it"
+        yield Notice(field="optimisation.enable_opt_build", message=f"{text}; an image from {best.labels.source} is used")
 
 
 def _nothing(known: Sequence[ImageKind], wanted: Wanted) -> ImageChoice:
@@ -317,14 +316,11 @@ def _version_warning(best: Image, able: Sequence[ImageKind], wanted: Wanted) -> 
     return Notice(field=VERSION_FIELD, message=text)
 
 
-def _mpi_warning(best: Image, wanted: Wanted) -> tuple[Notice, ...]:
-    if wanted.inside.mpi is None or best.labels.mpi == wanted.inside.mpi:
-        return ()
-    text = (
-        f"the image is built with {best.labels.mpi}, but the job runs with {wanted.inside.mpi}: both have the MPICH ABI, "
-        "but their versions and process managers must match; test on two nodes before a long run"
-    )
-    return (Notice(field="target.name", message=text),)
+def _mpi_warning(best: Image, wanted: Wanted) -> Iterator[Notice]:
+    if wanted.inside.mpi not in (None, best.labels.mpi):
+        both = f"the image is built with {best.labels.mpi}, but the job runs with {wanted.inside.mpi}: both have the MPICH ABI"
+        match = "but their versions and process managers must match; test on two nodes before a long run"
+        yield Notice(field="target.name", message=f"{both}, {match}")
 
 
 def _line(best: Image, wanted: Wanted, why: str) -> str:
@@ -337,12 +333,10 @@ def _line(best: Image, wanted: Wanted, why: str) -> str:
     return f"image: {best.reference}, {inside} for {device}{built}: {why}{spare}"
 
 
-def _runner_up(best: Image, others: Sequence[Image], wanted: Wanted) -> tuple[str, ...]:
+def _runner_up(best: Image, others: Sequence[Image], wanted: Wanted) -> Iterator[str]:
     """The second choice, and the first criterion that decided against it."""
-    if not others:
-        return ()
-    second = others[0]
-    return (f"image: second best is {second.reference}; the chosen one is preferred because {_preferred(best, second, wanted)}",)
+    for second in others[:1]:
+        yield f"image: second best is {second.reference}; the chosen one is preferred because {_preferred(best, second, wanted)}"
 
 
 def _preferred(best: Image, other: Image, wanted: Wanted) -> str:

@@ -157,6 +157,10 @@ class Curve(Fact):
         told = {name: count for name, count in (("ranks_per_node", ranks), ("threads_per_rank", threads)) if count}
         return self.layout.model_copy(update=told) if told else self.layout
 
+    def layout_at(self, count: int) -> Layout:
+        """The layout at one of the counts within a node that vary along the curve."""
+        return self.layout_on(count).model_copy(update={str(self.varying): count})
+
     @property
     def grows(self) -> bool:
         """Whether costs are times of weak scaling, where the problem grows with the size and perfect scaling is a constant time.

@@ -7,14 +7,13 @@ Each curve has one size: the estimate for a configuration in which many other ap
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from modak.facts import Layout, Result, parameters, same_name
+from modak.facts import Result, parameters, same_name
 from modak.perfmodel.cells import Cell
-from modak.perfmodel.configurations import MeasuredRuns, numbers_of, run_of
+from modak.perfmodel.configurations import MeasuredRuns, RunKind, numbers_of
 from modak.perfmodel.curves import Curve, Estimated, fit
 from modak.perfmodel.unseen import Guess, guesses
 from modak.results.metrics import metric_of
@@ -32,18 +31,10 @@ def estimated_curves(
     if not known:
         return ()
     numbers = tuple(sorted((known | ({"batch": float(batch)} if batch else {})).items()))
-    firsts = {configuration: next(iter(runs.values()))[0] for configuration, runs in measured.runs.items()}
-    examples = {
-        configuration: first
-        for configuration, first in firsts.items()
-        if same_name(first.series.system) in systems and metric_of(first.series).tells_cost
-    }
-    asked = [
-        replace(run_of(example.series, Layout()), application=application, numbers=numbers, configuration=configuration)
-        for configuration, example in examples.items()
-    ]
-    answers = zip(examples.values(), guesses(asked, measured), strict=True)
-    return tuple(_curve(application, params, example, guess) for example, guess in answers if guess is not None)
+    cells = measured.examples.items()
+    here = {name: one for name, one in cells if same_name(one.series.system) in systems and metric_of(one.series).tells_cost}
+    answers = guesses([RunKind(application, numbers, name) for name in here], measured)
+    return tuple(_curve(application, params, one, guess) for one, guess in zip(here.values(), answers, strict=True) if guess)
 
 
 def _curve(application: str, params: Mapping[str, Any], example: Cell, guess: Guess) -> Curve:

@@ -105,11 +105,16 @@ def _one_way(cells: Sequence[Cell]) -> tuple[list[Cell], list[Cell]]:
 
     The cells on the number of nodes that most of them have come first, then those on the fewest nodes.
     """
-    common = Counter(cell.layout.nodes for cell in cells)
-    ordered = sorted(cells, key=lambda cell: (-common[cell.layout.nodes], _key(*cell.layout.model_dump().values())))
+    ordered = _commonest_first(cells, "nodes")
     scale = _scale_within(cells)
     chosen = {id(of_size[0]) for of_size in grouped(ordered, lambda cell: size_of(cell.layout, scale)).values()}
     return [cell for cell in cells if id(cell) in chosen], [cell for cell in ordered if id(cell) not in chosen]
+
+
+def _commonest_first(cells: Sequence[Cell], name: str) -> list[Cell]:
+    """The cells by how many have the same count of that name, else by their layouts."""
+    counts = Counter(getattr(cell.layout, name) for cell in cells)
+    return sorted(cells, key=lambda cell: (-counts[getattr(cell.layout, name)], _key(*cell.layout.model_dump().values())))
 
 
 def _scale_within(cells: Sequence[Cell]) -> Scale:
@@ -148,9 +153,7 @@ def _filling(cells: Sequence[Cell]) -> list[Cell]:
     Of the cells on the same GPUs it has one: with the number of threads that most cells have.
     """
     on_gpus = [cell for cell in cells if cell.layout.gpus_per_node]
-    threads = Counter(cell.layout.threads_per_rank for cell in on_gpus)
-    ordered = sorted(on_gpus, key=lambda cell: (-threads[cell.layout.threads_per_rank], _key(*cell.layout.model_dump().values())))
-    found = grouped(ordered, lambda cell: (cell.layout.nodes, cell.layout.gpus_per_node))
+    found = grouped(_commonest_first(on_gpus, "threads_per_rank"), lambda cell: (cell.layout.nodes, cell.layout.gpus_per_node))
     several = len({gpus for _, gpus in found}) > 1
     once = len({size_of(ways[0].layout, "gpus") for ways in found.values()}) == len(found)
     chosen = {id(ways[0]) for ways in found.values()} if several and once else set()

@@ -70,11 +70,8 @@ def _hidden(curve: Curve, rest: Sequence[Curve], numbers: Mapping[int, Numbers])
 def _questions(curve: Curve) -> Iterator[tuple[Question, Ints]]:
     """What is asked to predict a curve, each with the places of its sizes: of all together, or of each if a count within a node varies."""
     attributes = stated_by(curve.series)
-    varying = curve.varying
-    if varying is None:
+    if curve.varying is None:
         yield Question(attributes, curve.layout, curve.series.metric), np.arange(len(curve.sizes))
         return
     for place, (size, nodes) in enumerate(zip(curve.sizes, curve.nodes, strict=True)):
-        count = round(size / nodes)
-        layout = curve.layout_on(count).model_copy(update={varying: count})
-        yield Question(attributes, layout, curve.series.metric), np.array([place])
+        yield Question(attributes, curve.layout_at(round(size / nodes)), curve.series.metric), np.array([place])

@@ -90,11 +90,9 @@ def _mpi(family: str, version: str, made: Recipe, row: Toolchain, write: SimpleN
     compilers = write.compilers(CFLAGS=f"-O3 {flags}", CXXFLAGS=f"-O3 {flags}") if flags else write.compilers()
     gpu = made.accelerator == "nvidia" and family == made.framework
     if family == "openmpi":
-        options = ["--disable-getpwuid", f"--enable-{'prte' if Version(version) >= Version('5') else 'orterun'}-prefix-by-default"]
-        options += [
-            "--enable-mpi-fortran=no",
-            *(["--with-cuda-libdir=/usr/local/cuda/lib64/stubs"] if gpu and Version(version) >= Version("5") else []),
-        ]
+        of_5 = Version(version) >= Version("5")
+        options = ["--disable-getpwuid", f"--enable-{'prte' if of_5 else 'orterun'}-prefix-by-default", "--enable-mpi-fortran=no"]
+        options += ["--with-cuda-libdir=/usr/local/cuda/lib64/stubs"] if gpu and of_5 else []
         cuda = "/usr/local/cuda" if gpu else False
         yield write.openmpi(version=version, cuda=cuda, infiniband=False, ldconfig=True, configure_opts=options, toolchain=compilers)
     elif family == "mpich":

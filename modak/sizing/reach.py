@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from modak.arrays import Flags
 from modak.choosing.objective import Scored
 from modak.choosing.problem import unmeasured
 from modak.choosing.scoring import Evidence
@@ -50,18 +49,15 @@ def nothing_known(why: str = UNKNOWN, *, feasible: bool | None = None) -> Reach:
 def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     """The smallest number of nodes with P(time <= deadline) >= confidence; if there is none, the figures of the fastest number."""
     scored = evidence.scored
-    known = np.isfinite(scored.time)
-    if not known.any():
+    if not np.isfinite(scored.time).any():
         return nothing_known()
-    worst = np.where(known, scored.bound(wanted.confidence), np.inf)
+    worst = scored.bound(wanted.confidence)
     meets = worst <= wanted.deadline_s
     order = np.lexsort((scored.time, scored.nodes, ~meets)) if meets.any() else np.argsort(worst, kind="stable")
     best = int(order[0])
     at = int(scored.nodes[best])
     predicted = evidence.prediction(best)
-    lower, value, upper = (
-        _fewest(scored, known, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence))
-    )
+    lower, value, upper = (_fewest(scored, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence)))
     why = _why(scored, best, wanted, met=bool(meets.any()), possible=lower is not None)
     rests = _rests_on(question, evidence.predictions_at(best), predicted.results_used)
     interval = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
@@ -79,9 +75,9 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     )
 
 
-def _fewest(scored: Scored, known: Flags, deadline_s: int, probability: float) -> int | None:
+def _fewest(scored: Scored, deadline_s: int, probability: float) -> int | None:
     """The smallest number of nodes that meets the deadline with this probability; ``None``: none does."""
-    meets = known & (np.where(known, scored.bound(probability), np.inf) <= deadline_s)
+    meets = scored.bound(probability) <= deadline_s
     return int(scored.nodes[meets].min()) if meets.any() else None
 
 

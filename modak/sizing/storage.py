@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from modak.dsl import Request
 from modak.facts import Partition, System
 from modak.sizing.answer import Figure, Network, Storage
@@ -69,11 +71,10 @@ def _per_node(rate: Figure, nodes: int | None, guide: Guide) -> Figure:
     return rate.mapped(lambda whole: whole / nodes, "GB/s", f"the rate over {counted(nodes, 'node')}; {most}")
 
 
-def _sample(guide: Guide, sample: StorageSample | None) -> tuple[str, ...]:
-    if sample is None:
-        return ()
-    room = f"{sample.name}, {sample.capacity_tb:g} TB in {sample.rack_units} rack units"
-    return (f"the smallest sample storage that holds the data set: {room} ({guide.cites('Storage configurations')})",)
+def _sample(guide: Guide, sample: StorageSample | None) -> Iterator[str]:
+    if sample:
+        room = f"{sample.name}, {sample.capacity_tb:g} TB in {sample.rack_units} rack units"
+        yield f"the smallest sample storage that holds the data set: {room} ({guide.cites('Storage configurations')})"
 
 
 def _room(system: System, capacity: Figure) -> tuple[bool | None, tuple[str, ...]]:
@@ -97,9 +98,8 @@ def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -
     return rate.upper <= max(known), (f"the run needs up to {plain(rate.upper)} GB/s, and {provides}",)
 
 
-def _local(partition: Partition, wanted: Demand) -> tuple[str, ...]:
+def _local(partition: Partition, wanted: Demand) -> Iterator[str]:
     own = partition.node.local_storage_gb
-    if not own or wanted.dataset_bytes is None:
-        return ()
-    fits = "fits" if wanted.dataset_bytes / 1e9 <= own else "does not fit"
-    return (f"the data set {fits} each node's own {own:g} GB of storage, to which it could be staged",)
+    if own and wanted.dataset_bytes is not None:
+        fits = "fits" if wanted.dataset_bytes / 1e9 <= own else "does not fit"
+        yield f"the data set {fits} each node's own {own:g} GB of storage, to which it could be staged"
