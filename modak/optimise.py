@@ -127,14 +127,8 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         texts=Texts(script.text, build_script.text if build_script else "", definition, definition_name),
         warnings=_each_once(
             warnings,
-            target.warnings,
-            in_document(request, decision.candidates.warnings),
-            missing_figures(request, target),
-            beyond_limit(request, decision),
-            decision.amounts_needed,
-            _unused_length(request, decision),
-            in_document(request, (*decision.relaxed, *decision.given_up.values(), *unused_image(request, target))),
-            in_document(request, (*software.warnings, *job.warnings)),
+            _of_decision(request, decision, beyond_limit(request, decision)),
+            in_document(request, (*unused_image(request, target), *software.warnings, *job.warnings)),
             script.warnings,
             build_script.warnings if build_script else (),
             () if any(one.field == "job_options.account" for one in script.warnings) else uncharged(request, target),
@@ -220,26 +214,31 @@ def recommend(request: Request, facts: Facts, *, closest: bool = False) -> Recom
 
 
 def _recommended(request: Request, decision: Decision, of_limits: Sequence[Notice] = ()) -> Recommendation:
-    """The configurations; ``of_limits``: what should be known of the time and the nodes that a job may have."""
-    target, request = decision.target, without_compilers(request, decision.given_up)
+    """The configurations; ``of_limits`` as in :func:`_of_decision`."""
+    request = without_compilers(request, decision.given_up)
     _check_known(decision)
     shown = dict.fromkeys((decision.best, *best_of_other_shapes(decision), *pareto_front(decision, MOST_ON_FRONT)))
     choices = tuple(_with_image(request, decision, index) for index in sorted(shown, key=decision.ranking.score.__getitem__))
     least = decision.scored.least_work / 3600
     return Recommendation(
         choices=choices,
-        warnings=_each_once(
-            target.warnings,
-            in_document(request, decision.candidates.warnings),
-            missing_figures(request, target),
-            of_limits,
-            decision.amounts_needed,
-            _unused_length(request, decision),
-            in_document(request, (*decision.relaxed, *decision.given_up.values(), *_of_first(request, decision))),
-        ),
-        decisions=(*target.decisions, *why(request, decision)),
+        warnings=_each_once(_of_decision(request, decision, of_limits), in_document(request, _of_first(request, decision))),
+        decisions=(*decision.target.decisions, *why(request, decision)),
         advice=(*sentences.advise(chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]])),
         least_work=least if math.isfinite(least) else None,
+    )
+
+
+def _of_decision(request: Request, decision: Decision, of_limits: Sequence[Notice]) -> tuple[Notice, ...]:
+    """What should be known of a decision; ``of_limits``: of the time and the nodes that a job may have."""
+    return (
+        *decision.target.warnings,
+        *in_document(request, decision.candidates.warnings),
+        *missing_figures(request, decision.target),
+        *of_limits,
+        *decision.amounts_needed,
+        *_unused_length(request, decision),
+        *in_document(request, (*decision.relaxed, *decision.given_up.values())),
     )
 
 

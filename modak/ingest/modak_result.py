@@ -18,18 +18,12 @@ _SOURCE: Final = re.compile(r"job (\S+), plan (\S+)")
 _MEANING: Final = {"0": " and has no results", "143": ", as at the wall time limit, or because somebody stopped it"}
 
 
-def job_of(source: str) -> str | None:
-    """The number of the job that a source of :data:`SOURCE` names; ``None``: it is another one.
-
-    >>> job_of("job 4711, plan 12ab"), job_of("slurm job 4711")
-    ('4711', None)
-    """
-    parts = parts_of(source)
-    return parts[0] if parts else None
-
-
 def parts_of(source: str) -> tuple[str, str] | None:
-    """The number of the job and the plan that a source of :data:`SOURCE` names; ``None``: it is another one."""
+    """The number of the job and the plan that a source of :data:`SOURCE` names; ``None``: it is another one.
+
+    >>> parts_of("job 4711, plan 12ab"), parts_of("slurm job 4711")
+    (('4711', '12ab'), None)
+    """
     found = _SOURCE.fullmatch(source)
     return (found[1], found[2]) if found else None
 

@@ -90,7 +90,8 @@ class GridEngine(Scheduler):
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""
         says, has = job.attributes, job.resources
-        indices, _, running = (_array(says.array) or "").partition("%")
+        array = self.array(says.array or "")
+        indices, _, running = (array or "").partition("%")
         table = (
             SHELL,
             ("-N", job_name(says.name)),
@@ -116,7 +117,7 @@ class GridEngine(Scheduler):
         )
         whole = (("-V",),) if whole_environment(job) else ()
         chosen = (*flags(table), HERE, *whole)
-        header = with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
+        header = with_site(job, chosen, (*_warnings(job, array), *environment_policy(job)), asking=ASKING)
         named = tuple(option[1] for option in header.options if option[0] == "-pe" and len(option) > 1)
         if job.resource_directives and not named:
             return header  # slots only where the site names an environment for them
@@ -124,8 +125,8 @@ class GridEngine(Scheduler):
         return safe_directives(Directives((*rest, *_slots(job, named or USUAL)), header.warnings))
 
     def array(self, indices: str) -> str | None:
-        """One range, from 1."""
-        return _array(indices)
+        """One range that starts at 1 or above, with a step and a limit."""
+        return indices if re.fullmatch(r"0*[1-9][0-9]*(-[0-9]+(:[0-9]+)?)?(%[0-9]+)?", indices) else None
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Whether each node has its share of the slots, which the parallel environment distributes by a rule of its own: a launcher or a
@@ -162,11 +163,6 @@ def _slot_memory(job: JobSpec) -> int:
     return mib(size) if size else 0
 
 
-def _array(array: str | None) -> str | None:
-    """One range that starts at 1 or above, with a step and a limit."""
-    return array if array and re.fullmatch(r"0*[1-9][0-9]*(-[0-9]+(:[0-9]+)?)?(%[0-9]+)?", array) else None
-
-
 def _holds(dependency: str | None) -> str | None:
     """Jobs that must have ended: also those of ``afterok``, because waiting for their end is closer to the request than not waiting."""
     asked = dependency or ""
@@ -181,7 +177,7 @@ def _start(begin: str | None) -> str | None:
     return found if found and len(found.split(".")[0]) == 12 else None
 
 
-def _warnings(job: JobSpec) -> Iterator[Notice]:
+def _warnings(job: JobSpec, array: str | None) -> Iterator[Notice]:
     says, has = job.attributes, job.resources
     yield from qsub_warnings(job, "Grid Engine")
     yield from queues_alone(job, "Grid Engine")
@@ -203,15 +199,15 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     if says.exclusive:
         yield note("exclusive", "Grid Engine requests whole nodes by a resource named by the site: left out")
     yield from own_timer(job, "Grid Engine")
-    yield from _start_warnings(job)
-    if _array(says.array):
+    yield from _start_warnings(job, array)
+    if array:
         yield from shared_files(job, "Grid Engine", ("%a",))
     yield from folders(job, "Grid Engine", _file)
 
 
-def _start_warnings(job: JobSpec) -> Iterator[Notice]:
+def _start_warnings(job: JobSpec, array: str | None) -> Iterator[Notice]:
     says = job.attributes
-    if says.array and not _array(says.array):
+    if says.array and not array:
         yield note("array", "Grid Engine accepts one range of indices, from 1 up, for instance 1-99:2: left out")
     if says.dependency and not _holds(says.dependency):
         yield note("dependency", f"{says.dependency} is left out: Grid Engine only waits for jobs to end (afterany)")

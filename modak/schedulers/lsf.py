@@ -78,11 +78,11 @@ class Lsf(Scheduler):
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of bsub."""
-        says, has = job.attributes, job.resources
+        says, has, array = job.attributes, job.resources, self.array(job.attributes.array or "")
         cpus, slot = job.cpus_per_node, mib(has.memory_per_core // job.cpus_per_core) if has.memory_per_core else 0
-        usual = f"{says.name}.%J.%I" if _array(says.array) else f"{says.name}.%J"  # without -o the output is mailed
+        usual = f"{says.name}.%J.%I" if array else f"{says.name}.%J"  # without -o the output is mailed
         table = (
-            ("-J", f"{says.name}{_array(says.array) or ''}"),
+            ("-J", f"{says.name}{array or ''}"),
             ("-P", says.account),
             ("-q", says.queue or says.partition),
             ("-n", str(has.nodes * cpus)),
@@ -107,17 +107,12 @@ class Lsf(Scheduler):
         exclusive = (("-x",),) if says.exclusive else ()
         again = () if says.requeue is None else (("-r",),) if says.requeue else (("-rn",),)
         chosen = (*flags(table), *orphan, *events, *exclusive, *again)
-        return with_site(job, chosen, (*_warnings(job), *environment_policy(job)), asking=ASKING)
+        return with_site(job, chosen, (*_warnings(job, array), *environment_policy(job)), asking=ASKING)
 
     def array(self, indices: str) -> str | None:
-        """``[indices]%limit``, from 1."""
-        return _array(indices)
-
-
-def _array(array: str | None) -> str | None:
-    """``[indices]%limit`` behind the name; indices start at 1."""
-    indices, percent, limit = (array or "").partition("%")
-    return f"[{indices}]{percent}{limit}" if indices and not re.search(r"(^|,)0+(\b|-)", indices) else None
+        """``[indices]%limit`` behind the name; indices start at 1."""
+        listed, percent, limit = indices.partition("%")
+        return f"[{listed}]{percent}{limit}" if listed and not re.search(r"(^|,)0+(\b|-)", listed) else None
 
 
 def _limit(seconds: int | None) -> str | None:
@@ -167,7 +162,7 @@ def _begin(begin: str | None) -> str | None:
     return f"{day.replace('-', ':')}:{clock}" if day else clock
 
 
-def _warnings(job: JobSpec) -> Iterator[Notice]:
+def _warnings(job: JobSpec, array: str | None) -> Iterator[Notice]:
     says, has = job.attributes, job.resources
     for event in says.notify:
         if event not in EVENTS and event != "none":
@@ -181,7 +176,7 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     yield from uncounted(job, "LSF")
     if _candidates(job):
         yield note("node_list", "LSF takes named hosts as candidates, not as the hosts of the job: left out")
-    if says.array and not _array(says.array):
+    if says.array and not array:
         yield note("array", "LSF's indices start at 1: the array is left out")
     yield from joined_streams(job, "LSF")
     if says.dependency and not _condition(says.dependency):
@@ -190,7 +185,7 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
         yield note("begin", "LSF needs a date and time, not one relative to now: left out")
     if has.memory_per_core and has.memory_per_node:
         yield note("memory_per_core", f"LSF reserves memory per node or per slot, not both: {mib(has.node_memory)} MB per node cover both")
-    if _array(says.array):
+    if array:
         yield from shared_files(job, "LSF", ("%a",))
     yield from own_timer(job, "LSF")
     yield from folders(job, "LSF", lambda path: _file(path, says.name))

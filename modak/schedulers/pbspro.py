@@ -27,8 +27,8 @@ class PbsPro(Pbs):
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub. A job array must be rerunnable (``-r y``), which is not the default everywhere."""
-        says = job.attributes
-        again = replace(job, attributes=replace(says, requeue=True)) if _array(says.array) else job
+        says, array = job.attributes, self.array(job.attributes.array or "")
+        again = replace(job, attributes=replace(says, requeue=True)) if array else job
         table = (
             SHELL,
             ("-N", job_name(says.name)),
@@ -38,14 +38,15 @@ class PbsPro(Pbs):
             ("-l", f"place=scatter{':exclhost' if says.exclusive else ''}"),
             ("-l", f"walltime={walltime(says.wall_time_s)}" if says.wall_time_s else None),
             *site_resources(job),
-            ("-J", _array(says.array)),
+            ("-J", array),
         )
         chosen = (*flags(table), *common_options(again))
-        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "PBS Pro")), asking=ASKING)
+        return with_site(job, chosen, (*_warnings(job, array), *common_warnings(job, "PBS Pro")), asking=ASKING)
 
     def array(self, indices: str) -> str | None:
-        """One range of at least two indices."""
-        return _array(indices)
+        """One range of at least two indices, with a step and a limit."""
+        found = re.fullmatch(r"([0-9]+)-([0-9]+)(:[0-9]+)?(%[0-9]+)?", indices)
+        return indices if found and int(found[1]) < int(found[2]) else None
 
 
 def _select(job: JobSpec) -> str:
@@ -64,13 +65,7 @@ def _select(job: JobSpec) -> str:
     return f"{has.nodes}:{chunk}"
 
 
-def _array(array: str | None) -> str | None:
-    """``-J`` takes one range of at least two indices, with a step and a limit."""
-    found = re.fullmatch(r"([0-9]+)-([0-9]+)(:[0-9]+)?(%[0-9]+)?", array or "")
-    return array if found and int(found[1]) < int(found[2]) else None
-
-
-def _warnings(job: JobSpec) -> Iterator[Notice]:
+def _warnings(job: JobSpec, array: str | None) -> Iterator[Notice]:
     """Warnings about what PBS Pro does not support."""
     says, has = job.attributes, job.resources
     if says.constraint or has.numa_constraint:
@@ -78,10 +73,10 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     yield from no_option(job, "PBS Pro", "qos")
     if says.reservation and (queue := says.queue or says.partition):
         yield note("reservation", f"to PBS Pro a reservation is a queue: {says.reservation} is used, queue {queue} is left out")
-    if says.array and not _array(says.array):
+    if says.array and not array:
         yield note("array", "PBS Pro accepts one range of at least two indices, for instance 0-99:2%10: left out")
-    if _array(says.array) and says.requeue is False:
+    if array and says.requeue is False:
         yield note("requeue", "PBS Pro rejects job arrays that are not rerunnable (-r n): -r y is used")
-    if _array(says.array):
+    if array:
         yield from shared_files(job, "PBS Pro")
     yield from named_taken(job, "PBS Pro")

@@ -33,7 +33,7 @@ class Torque(Pbs):
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""
-        says, has = job.attributes, job.resources
+        says, has, array = job.attributes, job.resources, self.array(job.attributes.array or "")
         table = (
             SHELL,
             ("-N", job_name(says.name)),
@@ -44,16 +44,22 @@ class Torque(Pbs):
             ("-l", f"mem={mib(has.memory_per_node)}mb" if has.memory_per_node and has.nodes == 1 else None),
             ("-l", f"pmem={mib(has.memory_per_core // job.cpus_per_core)}mb" if has.memory_per_core else None),
             *site_resources(job),
-            ("-t", _array(says.array)),
+            ("-t", array),
         )
         exclusive = (("-n",),) if says.exclusive else ()
         waits = replace(job, attributes=replace(says, dependency=_of_arrays(says.dependency)))
         chosen = (*flags(table), *exclusive, *common_options(waits, KINDS))
-        return with_site(job, chosen, (*_warnings(job), *common_warnings(job, "Torque", KINDS)), asking=ASKING)
+        return with_site(job, chosen, (*_warnings(job, array), *common_warnings(job, "Torque", KINDS)), asking=ASKING)
 
     def array(self, indices: str) -> str | None:
-        """Ranges and lists, without steps."""
-        return _array(indices)
+        """Ranges and lists, but no steps: those are written out."""
+        if ":" not in indices:
+            return indices
+        listed, percent, limit = indices.partition("%")
+        parts = [_steps(part) for part in listed.split(",")]
+        if sum(map(len, parts)) > MOST_INDICES:  # counted first: a short text may name millions
+            return None
+        return ",".join(str(each) for part in parts for each in part) + percent + limit
 
 
 def _nodes(job: JobSpec) -> str:
@@ -78,17 +84,6 @@ def _of_arrays(dependency: str | None) -> str:
     return ",".join(parts)
 
 
-def _array(array: str | None) -> str | None:
-    """Torque's ``-t`` supports ranges and lists, but no steps: those are written out."""
-    if not array or ":" not in array:
-        return array
-    indices, percent, limit = array.partition("%")
-    parts = [_steps(part) for part in indices.split(",")]
-    if sum(map(len, parts)) > MOST_INDICES:  # counted first: a short text may name millions
-        return None
-    return ",".join(str(each) for part in parts for each in part) + percent + limit
-
-
 def _steps(part: str) -> range | tuple[str]:
     """The indices of a range with a step; any other part of a list as it is."""
     found = re.fullmatch(r"([0-9]+)-([0-9]+):([0-9]+)", part)
@@ -104,7 +99,7 @@ def _memory_left_out(has: Resources, memory: int) -> Notice:
     return note("memory_per_core", f"not given: {part}. {why}: that part is {size(memory / has.cores_per_node)} per core")
 
 
-def _warnings(job: JobSpec) -> Iterator[Notice]:
+def _warnings(job: JobSpec, array: str | None) -> Iterator[Notice]:
     """Warnings about what Torque does not support."""
     says, has = job.attributes, job.resources
     moab = "; where Moab schedules, name it in site_resources, for instance"
@@ -118,7 +113,7 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
         yield note("constraint", "Torque cannot combine node properties by 'or' (|): the constraint is left out")
     if says.node_list and (says.constraint or has.numa_constraint):
         yield note("constraint", "Torque accepts no properties for nodes that are listed by name: the constraint is left out")
-    if says.array and _array(says.array) is None:
+    if array is None:
         why = f"Torque has no steps in job arrays, and a list of more than {MOST_INDICES} indices is too long"
         yield note("array", f"{why}: it is left out")
     yield from named_taken(job, "Torque")

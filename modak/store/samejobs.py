@@ -51,8 +51,8 @@ def source_of(text: str) -> Source | None:
     """What a source says of a job; ``None``: it names none."""
     if job := sacct.job_of(text):
         return Source(job, accounting=True, text=text)
-    job = modak_result.job_of(text)
-    return Source(job, accounting=False, text=text) if job else None
+    parts = modak_result.parts_of(text)
+    return Source(parts[0], accounting=False, text=text) if parts else None
 
 
 def sources_of(connection: Connection, numbers: Collection[int]) -> set[Source]:
