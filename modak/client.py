@@ -12,6 +12,7 @@ import secrets
 import ssl
 from base64 import b64encode
 from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
@@ -224,7 +225,9 @@ class Remote:
         try:
             connection = _connect(parts, proxy, self.timeout_s)
             try:
-                connection.request(method, parts.path + path, body, headers)
+                connection.connect()
+                with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):  # who refuses a long body answers, and closes
+                    connection.request(method, parts.path + path, body, headers)
                 response = connection.getresponse()
                 content = response.read(LONGEST_ANSWER)
                 if response.length and len(content) < LONGEST_ANSWER:
@@ -355,5 +358,6 @@ def _answer(address: str, status: int, content: bytes) -> dict[str, Any]:
         error = RemoteError(status, str(answer["title"]), faults)
         error.warnings = tuple(Fault(str(found["field"]), str(found["message"])) for found in answer.get("warnings", ()))
     except (ValueError, KeyError, TypeError):
-        raise Unavailable(f"{address} answered {status} and no document of MODAK's") from None
+        said = f"{status} {http.client.responses.get(status, '')}".rstrip()
+        raise Unavailable(f"{address} answered {said} and no document of MODAK's") from None
     raise error

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from modak.api import create_app
-from modak.client import Remote, _connect, _public_names, _rows
+from modak.client import Remote, RemoteError, _connect, _public_names, _rows
 from modak.errors import DataError, Infeasible, ModakError, RequestError, Unavailable
 from modak.ingest.reading import Incoming, table
 from modak.ingest.sources import from_bytes
@@ -227,8 +227,17 @@ def test_a_server_that_speaks_another_protocol_is_status_3(mail_server: str) -> 
         Remote(mail_server).listing("systems")
 
 
-@pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (502, b"<html>Bad gateway"), (404, b"{}"), (200, b"[]")])
-def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (200, b"<html>", "200 OK"),
+        (502, b"<html>no", "502 Bad Gateway"),
+        (404, b"{}", "404 Not Found"),
+        (200, b"[]", "200 OK"),
+        (599, b"", "599"),
+    ],
+)
+def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes, told: str) -> None:
     """A proxy's page, another program on that port: the address and the status, not the page."""
 
     class Other(BaseHTTPRequestHandler):
@@ -243,7 +252,7 @@ def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes) -> N
 
     server = HTTPServer(("127.0.0.1", 0), Other)
     threading.Thread(target=server.handle_request, daemon=True).start()
-    with pytest.raises(Unavailable, match=f"answered {status} and no document") as raised:
+    with pytest.raises(Unavailable, match=f"answered {told} and no document") as raised:
         Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
     server.server_close()
     assert raised.value.exit_code == 3
@@ -273,6 +282,27 @@ def test_what_stands_between_says_what_became_of_the_answer(status: int, header:
     threading.Thread(target=server.handle_request, daemon=True).start()
     with pytest.raises(Unavailable, match=told):
         Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
+    server.server_close()
+
+
+def test_a_body_that_is_refused_before_all_of_it_is_sent_says_why() -> None:
+    """A proxy answers 401 or 413 at once, and closes the connection, while the rest is on its way."""
+    problem = b'{"title": "the body is too large", "errors": [{"field": "", "message": "at most 64 MB"}]}'
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(413)
+            self.send_header("Content-Length", str(len(problem)))
+            self.end_headers()
+            self.wfile.write(problem)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.handle_request, daemon=True).start()
+    with pytest.raises(RemoteError, match="at most 64 MB"):
+        Remote(f"http://127.0.0.1:{server.server_port}").validate({"job": {"application": {"executable": "a" * 50_000_000}}})
     server.server_close()
 
 

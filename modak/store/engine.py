@@ -169,8 +169,10 @@ class DatabaseFile:
     def _there(self) -> tuple[int, int] | None:
         try:
             found = self._path.stat()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:  # the rights on a folder above it have changed, or its disk answers no more
+            raise _unreached(self._url, f"its file cannot be looked up: {error.strerror}", Unavailable) from None
         return found.st_dev, found.st_ino
 
 

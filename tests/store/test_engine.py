@@ -121,6 +121,19 @@ def test_a_database_that_was_removed_or_replaced_takes_nothing(tmp_path: Path) -
         assert len(results_of(store, "3dgan")) == 8
 
 
+def test_a_database_that_cannot_be_looked_up_was_not_removed(tmp_path: Path) -> None:
+    """Rights on its folder may have changed, or its disk answers with errors: the message says what, not to put another file there."""
+    folder, away = tmp_path / "here", tmp_path / "away"
+    with open_store(f"sqlite:///{folder}/a.db", fill=False) as store:
+        folder.rename(away)
+        folder.symlink_to(folder)  # an error that root meets, too
+        with pytest.raises(Unavailable, match="its file cannot be looked up: Too many levels"):
+            store.version()
+        folder.unlink()
+        away.rename(folder)
+        store.version()
+
+
 def test_a_database_that_is_removed_during_a_write_does_not_lose_it_unsaid(tmp_path: Path) -> None:
     """The end of the transaction is an error."""
     file = tmp_path / "a.db"
