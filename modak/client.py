@@ -21,7 +21,6 @@ from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 from modak.errors import DataError, Fault, Infeasible, ModakError, Unavailable
 from modak.progress import Progress, silent
-from modak.results.filters import check_filters
 from modak.settings import Settings
 from modak.text.amounts import printable
 from modak.text.numbering import Measured, Selection
@@ -342,7 +341,10 @@ def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any
 
     Raises :class:`~modak.errors.RequestError` for an unknown filter, which the service could take for an option.
     """
-    check_filters(filters or ())
+    if filters:
+        from modak.results.filters import check_filters
+
+        check_filters(filters)
     given = {name: "true" if value is True else value for name, value in options.items() if value not in (None, False, "")}
     query = urlencode([*(filters or {}).items(), *given.items()], doseq=True)
     return quote(path) + (f"?{query}" if query else "")

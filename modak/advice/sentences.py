@@ -27,7 +27,7 @@ from modak.perfmodel.repeats import scatters
 from modak.perfmodel.startup import PARTS
 from modak.perfmodel.wording import A_GUESS
 from modak.results.metrics import metric
-from modak.text.amounts import cell, counted, listed, plain, span
+from modak.text.amounts import as_given, cell, counted, listed, plain, span
 from modak.text.grammar import indices
 from modak.text.units import clock
 from modak.text.words import line
@@ -92,6 +92,15 @@ def chain(chosen: Chosen) -> str | None:
     return f"{whole}, but a job at most {clock(limit)}: {jobs}"
 
 
+def half_precision(chosen: Chosen) -> str | None:
+    """Peak rates of the GPUs in FP16 and FP32; ``None`` if FP16 is not faster there, or the run has a reduced precision already."""
+    gpu, wanted = chosen.target.accelerator, chosen.request.optimisation.workload.precision
+    if not (gpu and chosen.shape.gpus_per_node) or wanted or chosen.shape.precision or _of_all_results(chosen):
+        return None
+    fp16, fp32 = gpu.fp16_tflops or 0.0, gpu.fp32_tflops or 0.0
+    return f"{gpu.model} has {as_given(fp16)} TFLOP/s in FP16, {as_given(fp32)} in FP32" if fp16 > fp32 > 0 else None
+
+
 FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
     "learning-rate-scaling": batchsize.learning_rate,
     "large-batch": batchsize.large,
@@ -102,6 +111,7 @@ FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
     "stage-to-the-node": inputrate.local_copy,
     "stripe-large-files": inputrate.stripes,
     "checkpoint-chain": chain,
+    "half-precision": half_precision,
 }
 """By the name of a rule: the figures for its sentence; ``None``: no sentence."""
 

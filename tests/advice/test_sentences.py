@@ -683,6 +683,43 @@ def test_figures_have_their_rule(known: Known) -> None:
     assert without == set(), "write a rule of that name in benchmarks_db/rules/training.toml"
 
 
+def test_figures_have_their_row() -> None:
+    """Users read when a sentence is printed."""
+    page = (ROOT / "docs/advice.md").read_text()
+    assert [name for name in FIGURES if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("system", "gpus", "precision", "told"),
+    [
+        ("dgx-1-v100", 8, None, "NVIDIA Tesla V100 SXM2 16 GB has 125 TFLOP/s in FP16, 15.7 in FP32"),
+        ("dgx-1-v100", 8, "amp", None),
+        ("dgx-1-v100", 0, None, None),
+        ("hlrs-testbed", 1, None, None),
+    ],
+)
+def test_fp16_is_advised_where_gpus_compute_it_faster(
+    known: Known, system: str, gpus: int, precision: str | None, told: str | None
+) -> None:
+    """Not on processors, not on the GTX 1080 Ti, whose rate is not known, and not where the request has a precision."""
+    one = chosen(known, 1, system=system)
+    request = one.request.changed(optimisation={"workload": one.request.optimisation.workload.model_copy(update={"precision": precision})})
+    found = sentences(known, replace(one, request=request, shape=Shape(gpus or 1, 4, gpus_per_node=gpus)), "half-precision")
+    assert [text.partition(": ")[2].partition(" [")[0] for text in found] == ([told] if told else [])
+
+
+@pytest.mark.parametrize("measured_on", ["dgx-1-v100", "dgx-1"])
+def test_fp16_is_not_advised_where_all_results_have_it(known: Known, measured_on: str) -> None:
+    """The predicted time is for it, as another sentence says."""
+    key = SeriesKey(application="net", framework="tensorflow", precision="fp16", system=measured_on, metric="epoch_time", unit="s")
+    models = fit([Result(series=key, layout=Layout(nodes=1, gpus_per_node=gpus), value=100.0 / gpus) for gpus in (1, 2, 4)])
+    asked = {"app_type": "ai_training", "ai_training": {"tensorflow": {}}, "workload": {"application": "net", "epochs": 2}}
+    request = normalise({"job": {"application": {"executable": "./t.py"}, "target": {"name": "dgx-1-v100"}, "optimisation": asked}}).request
+    advice = optimise(request, replace(known(None), models=models)).plan.advice
+    assert not [text for text in advice if text.startswith("try FP16")]
+    assert [text for text in advice if text.startswith("the predicted time is for precision fp16")]
+
+
 @pytest.mark.parametrize(("number", "text"), [(0.5, "0.5 B"), (999.0, "999 B"), (1.05e9, "1.05 GB"), (2.5e13, "25 TB")])
 def test_bytes_are_said_in_three_digits(number: float, text: str) -> None:
     """Decimal units."""
