@@ -355,7 +355,7 @@ class BuildRun:
 
     @contextmanager
     def _hears_signals(self) -> Iterator[None]:
-        """While the block runs, SIGTERM, SIGINT and SIGHUP are remembered.
+        """While the block runs, SIGTERM, SIGINT and SIGHUP are remembered, except those that our caller ignores, as nohup does.
 
         A handler that raised could do so anywhere, also where a process has begun that nobody would end, or with a lock held.
         """
@@ -363,11 +363,14 @@ class BuildRun:
         def stop(number: int, frame: object) -> None:
             self.stopping = True
 
-        before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+        heard = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+        for number in heard:
+            signal.signal(number, stop)
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in heard.items():
                 signal.signal(number, handler)
 
     def _why(self, error: Exception) -> str:

@@ -729,7 +729,8 @@ def test_ctrl_c_is_one_line_however_often_it_is_pressed(packaged_database: Path)
 def test_what_is_terminated_leaves_nothing(packaged_database: Path, tmp_path: Path, ending: signal.Signals) -> None:
     """As after Ctrl-C, also of what a load reads from a pipe; the process ends of the signal, as its caller expects."""
     environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}", "TMPDIR": str(tmp_path)}
-    words = [sys.executable, "-m", "modak", "load", "-"]
+    by_default = f"--default-signal={ending.name[3:]}"  # nohup, in which the tests may run, ignores SIGHUP
+    words = ["env", by_default, sys.executable, "-m", "modak", "load", "-"]
     with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdin
         process.stdin.write("application,metric,value\n" + "a,wall_time,1\n" * 1_300_000)  # 18 MB: more than is kept in memory
