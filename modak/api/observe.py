@@ -59,7 +59,7 @@ class Observer:
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), (HEADER, name.encode())]
             await send(message)
-            if noted is None and message["type"] == "http.response.body" and not message.get("more_body", False):
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
                 noted = state.get("why", "")
                 self._note(scope, status, perf_counter() - began, name)
 
@@ -127,7 +127,7 @@ class Gauges:
         if state.newest_load is not None:
             yield GaugeMetricFamily("modak_newest_load_timestamp_seconds", "When results were last loaded.", state.newest_load)
         built = GaugeMetricFamily("modak_builds", "Builds of images, by state.", labels=["state"])
-        for name, number in sorted(state.builds.items()):
+        for name, number in state.builds.items():
             built.add_metric([name], number)
         yield built
 
