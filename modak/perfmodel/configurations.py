@@ -108,6 +108,11 @@ class MeasuredRuns:
     """What :mod:`modak.perfmodel.unseen` learns from them: transfers and models of parameters, which tell of any application."""
 
     @cached_property
+    def examples(self) -> Mapping[Configuration, Cell]:
+        """Some results of each configuration, which have its labels."""
+        return {name: next(iter(runs.values()))[0] for name, runs in self.runs.items()}
+
+    @cached_property
     def measured(self) -> Mapping[Configuration, Throughputs]:
         """What was measured in each configuration."""
         return {name: _measured(runs) for name, runs in self.runs.items()}

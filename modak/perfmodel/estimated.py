@@ -31,8 +31,8 @@ def estimated_curves(
     if not known:
         return ()
     numbers = tuple(sorted((known | ({"batch": float(batch)} if batch else {})).items()))
-    examples = {name: next(iter(runs.values()))[0] for name, runs in measured.runs.items()}
-    here = {name: one for name, one in examples.items() if same_name(one.series.system) in systems and metric_of(one.series).tells_cost}
+    cells = measured.examples.items()
+    here = {name: one for name, one in cells if same_name(one.series.system) in systems and metric_of(one.series).tells_cost}
     answers = guesses([RunKind(application, numbers, name) for name in here], measured)
     return tuple(_curve(application, params, one, guess) for one, guess in zip(here.values(), answers, strict=True) if guess)
 

@@ -65,18 +65,17 @@ def _width(row: Row) -> float:
 
 def _runs(rows: Sequence[Row], known: MeasuredRuns, reader: Reader) -> list[RunKind]:
     """The runs of rows, with the labels that results of them would have."""
-    examples = {one: next(iter(runs.values()))[0] for one, runs in known.runs.items()}
     meant: dict[Hashable, Configuration] = {}
     found = []
     for question, run in (_asked(row, reader) for row in rows):
         kind = (run.configuration, question.layout, question.without)
         if kind not in meant:
-            meant[kind] = _meant(question, run, known, examples)
+            meant[kind] = _meant(question, run, known)
         found.append(replace(run, configuration=meant[kind]))
     return found
 
 
-def _meant(question: Question, run: RunKind, known: MeasuredRuns, examples: Mapping[Configuration, Cell]) -> Configuration:
+def _meant(question: Question, run: RunKind, known: MeasuredRuns) -> Configuration:
     """The configuration of a run, as results call it.
 
     A row may give more than results do (no GPUs, no hyper-threads, ranks per node). If no configuration has exactly its labels, the one of
@@ -84,7 +83,7 @@ def _meant(question: Question, run: RunKind, known: MeasuredRuns, examples: Mapp
     """
     if run.configuration in known.runs or not question.attributes.get("system"):
         return run.configuration
-    return max(_alike(examples, question), key=lambda one: (*_weight(known.runs[one]), one), default=run.configuration)
+    return max(_alike(known.examples, question), key=lambda one: (*_weight(known.runs[one]), one), default=run.configuration)
 
 
 def _asked(row: Row, reader: Reader) -> tuple[Question, RunKind]:
