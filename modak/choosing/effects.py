@@ -206,8 +206,7 @@ def _covariance(one: Sequence[RunContext], other: Sequence[RunContext]) -> Array
 def _equal(one: Sequence[Any], other: Sequence[Any]) -> Array:
     numbers = {text: number for number, text in enumerate(dict.fromkeys((*one, *other)))}
     left, right = (np.array([numbers[text] for text in texts]) for texts in (one, other))
-    equal: Array = (left[:, None] == right[None]).astype(np.float64)
-    return equal
+    return np.asarray(left[:, None] == right[None], dtype=np.float64)
 
 
 def _doublings(one: Sequence[float], other: Sequence[float]) -> Array:

@@ -93,14 +93,12 @@ class Scored:
     @property
     def node_hours(self) -> Array:
         """Nodes x time, in hours."""
-        hours: Array = self.nodes * self.time / 3600.0
-        return hours
+        return np.asarray(self.nodes * self.time / 3600.0)
 
     @property
     def job_node_hours(self) -> Array:
         """The same with the start-up of a job that is assumed for the default minimum of efficiency."""
-        hours: Array = self.nodes * (self.time + START_UP_S) / 3600.0
-        return hours
+        return np.asarray(self.nodes * (self.time + START_UP_S) / 3600.0)
 
     def next_smaller(self, index: int) -> int | None:
         """The configuration of the same shape with the next smaller number of nodes; ``None``: there is none."""
@@ -115,8 +113,7 @@ class Scored:
     @property
     def useful(self) -> Array:
         """Parallel efficiency with the start-up of a job that is assumed for the default minimum."""
-        part: Array = self.efficiency * self.time / (self.time + START_UP_S)
-        return part
+        return np.asarray(self.efficiency * self.time / (self.time + START_UP_S))
 
     def bound(self, confidence: float) -> Array:
         """The time that is not exceeded with this probability."""
@@ -274,8 +271,7 @@ def scores(scored: Scored, minimise: Minimise) -> Array:
 def _but_for_rounding(score: Array) -> Array:
     """The scores to ten digits: those that are equal but for errors of rounding are equal, so that the width of the intervals decides."""
     fraction, exponent = np.frexp(score)  # score = fraction * 2**exponent, the fraction from 0.5 to 1
-    rounded: Array = np.ldexp(fraction.round(10), exponent)
-    return rounded
+    return np.asarray(np.ldexp(fraction.round(10), exponent))
 
 
 class _Constraint(NamedTuple):

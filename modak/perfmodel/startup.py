@@ -143,8 +143,7 @@ def start_up_correction(scale: npt.ArrayLike, measured: npt.ArrayLike) -> Array:
     ([0.095, -0.051], [0.588, -0.511])
     """
     part = np.clip(STARTING * LEAST_RUN / np.asarray(measured, dtype=np.float64), STARTING, MOST_STARTING)
-    found: Array = np.log(1 - part + part / np.asarray(scale, dtype=np.float64))
-    return found
+    return np.asarray(np.log(1 - part + part / np.asarray(scale, dtype=np.float64)))
 
 
 def is_whole(series: SeriesKey) -> bool:
