@@ -1,4 +1,4 @@
-"""Limits on headers: uvicorn waits for headers for any time, and reads them however long they are.
+"""Limits on connections, and on headers: uvicorn waits for headers for any time, and reads them however long they are.
 
 A connection is closed if a request's headers do not arrive in time or are too long, or if a body has too much beside its content
 (sizes of chunks, fields behind the last chunk).
@@ -13,13 +13,20 @@ from typing import Any, Final
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from modak.api.limits import LONGEST_ADDRESS, LONGEST_HEADERS
+from modak.api.limits import LONGEST_ADDRESS, LONGEST_HEADERS, RETRY_S
 from modak.api.problems import ProblemResponse
 from modak.errors import Fault
+from modak.settings import Settings
 
 LONGEST: Final = LONGEST_ADDRESS + LONGEST_HEADERS
 LAST_S: Final = 1.0
 """Seconds for the first request of a connection that was opened just before the worker ends: others need not know that it does."""
+TOO_MANY: Final = ProblemResponse(
+    503,
+    "too many connections",
+    [Fault("", "the service has as many connections as it takes; ask again")],
+    {"Retry-After": str(RETRY_S), "Connection": "close"},
+)
 FRAMED: Final = 8
 """Bytes that a body may take for each byte of content: a chunk of one byte takes six."""
 
@@ -29,8 +36,8 @@ class Connection(HttpToolsProtocol):
 
     def __init__(self, config: Config, *arguments: Any, **named: Any) -> None:
         super().__init__(config, *arguments, **named)
-        self._patience: float = config.loaded_app.state.settings.header_s
-        """Seconds for headers, as the worker read them at its start: by now the settings may be others, or wrong."""
+        settings: Settings = config.loaded_app.state.settings  # as the worker read them at its start: by now they may be others, or wrong
+        self._patience, self._most, self._serving = settings.header_s, settings.max_connections, self.app
         self._deadline: asyncio.TimerHandle | None = None
         self._head = 0
         """Bytes of headers so far."""
@@ -86,6 +93,10 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The headers are complete."""
         self._stop()
+        full = max(len(self.connections), len(self.tasks)) > self._most
+        self.app = TOO_MANY if full else self._serving
+        if full:
+            self.logger.warning("a request is refused: there are MODAK_MAX_CONNECTIONS (%d) connections", self._most)
         super().on_headers_complete()
         while self._open and self._open[0].response_complete:  # they are answered in turn
             self._open.popleft()

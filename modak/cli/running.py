@@ -66,7 +66,6 @@ def serve(
             log_config=log,
             access_log=False,
             http="modak.api.connections:Connection",
-            limit_concurrency=now.max_connections,
             proxy_headers=False,  # the application itself believes those proxies that the settings name
         )
         ignore_further(signal.SIGTERM)

@@ -499,6 +499,29 @@ async def connected(config: Config, state: ServerState) -> AsyncIterator[tuple[a
             yield reader, writer
 
 
+def test_a_connection_too_many_is_told_when_to_come_again(tmp_path: Path) -> None:
+    """As a problem document like others; whoever has a connection keeps it, and is answered."""
+    config = Config(create_app(Settings(database_url=f"sqlite:///{tmp_path}/a.db", max_connections=1)), proxy_headers=False)
+    config.load()
+    state, asked = ServerState(), b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    async def answers() -> tuple[bytes, bytes]:
+        async with connected(config, state) as (first, sending):
+            async with connected(config, state) as (second, writer):
+                writer.write(asked)
+                refused = await second.read()
+            while len(state.connections) > 1:
+                await asyncio.sleep(0.01)
+            sending.write(asked.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            return refused, await first.read()
+
+    refused, served = asyncio.run(answers())
+    assert refused.startswith(b"HTTP/1.1 503")
+    assert b"retry-after: 5" in refused
+    assert b"application/problem+json" in refused
+    assert served.startswith(b"HTTP/1.1 200")
+
+
 def test_settings_that_become_wrong_are_for_workers_to_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker's first connection lives by what the worker read at its start, whatever became of the file since."""
     config = Config(create_app(Settings(header_s=0.2)), proxy_headers=False)
