@@ -1,7 +1,7 @@
 """A launcher of MPI programs at the beginning of a command: its counts are the job's, because the script starts the ranks itself.
 
-``mpirun -np 8 ./solver`` asks for eight ranks of ``./solver``. If an option means something else (``--mca``, ``-x NAME``), or is not known
-here, the command stays as it was written.
+``mpirun -np 8 ./solver`` asks for eight ranks of ``./solver``, and ``-x NAME=VALUE`` sets a variable of it. If an option means something
+else (``--mca``, ``-x NAME``), or is not known here, the command stays as it was written.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ _FLAGS: Final = frozenset(
     | {"-u", "--unbuffered", "--exact", "--exclusive", "-K"}
 )
 """Options without a value that change neither the ranks nor what they run."""
-_THREADS: Final = "OMP_NUM_THREADS"
+_SETTERS: Final = ("-genv", "-env")
+"""Options with a variable and its value; Open MPI's is ``-x NAME=VALUE``."""
 COUNT: Final = re.compile("[1-9][0-9]{0,6}")
 """No longer than the largest count of a request."""
-_THREADS_SET: Final = re.compile(f"{_THREADS}={COUNT.pattern}")
+_THREADS_SET: Final = re.compile(f"OMP_NUM_THREADS={COUNT.pattern}")
 _ON_EACH_NODE: Final = re.compile(rf"ppr:({COUNT.pattern}):node(?::[a-zA-Z=0-9,]*)?")
 
 
@@ -115,11 +116,11 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     >>> found and (found.command, found.launcher, found.counts)
     (('./solver', 'in'), 'mpirun -np 8', {'mpi_ranks': 8})
 
-    What ``env`` sets before it, it sets for the program; the number of threads is a count:
+    What ``env`` sets before it, or an option of its own, it sets for the program; the number of threads is a count:
 
-    >>> found = launched(("env", "A=1", "OMP_NUM_THREADS=2", "mpirun", "-np", "8", "./solver"))
+    >>> found = launched(("env", "A=1", "OMP_NUM_THREADS=2", "mpirun", "-np", "8", "-genv", "B", "2", "./solver"))
     >>> found and (found.command, found.launcher, found.counts)
-    (('env', 'A=1', './solver'), 'OMP_NUM_THREADS=2 mpirun -np 8', {'threads': 2, 'mpi_ranks': 8})
+    (('env', 'A=1', 'B=2', './solver'), 'OMP_NUM_THREADS=2 mpirun -np 8 -genv B 2', {'threads': 2, 'mpi_ranks': 8})
     """
     setting, command = split_env(command)
     known = _COUNTS.get(program_name(command[0])) if command else None
@@ -128,44 +129,48 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     stated = _stated(command, known)
     if stated is None:
         return None
-    options, has_counts, place = stated
+    options, sets, has_counts, place = stated
     rest = command[place:]
     if not rest or rest[0] == "" or "=" in lead(rest[0]):  # no program, but an assignment
         return None
-    threads = [word for word in setting if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
+    before = [word for word in setting if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
+    threads = [word for word in (*before, *sets) if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
     counts = ({"threads": int(threads[-1].partition("=")[2])} if threads else {}) | options
     if any(map(torch_starter, started_by(split_env(rest)[1]))):  # each node has one: these are not the ranks
         counts = {name: count for name, count in counts.items() if name == "node_count"}
-    setting = tuple(word for word in setting if word not in threads)
-    left_out = line((*threads[-1:], *command[:place])).replace(":?}", "}")
-    return Launched((*setting, *rest) if len(setting) > 1 else rest, left_out, counts, has_counts)
+    kept = tuple(word for word in (*setting[1:], *sets) if word not in threads)
+    left_out = line((*before[-1:], *command[:place])).replace(":?}", "}")
+    return Launched(("env", *kept, *rest) if kept else rest, left_out, counts, has_counts)
 
 
-def _stated(command: tuple[Word, ...], known: Mapping[str, str]) -> tuple[dict[str, int], bool, int] | None:
-    """What a launcher's options say: counts, by field, whether any tells the ranks, and where the program is; ``None``: they say more."""
+def _stated(command: tuple[Word, ...], known: Mapping[str, str]) -> tuple[dict[str, int], list[Word], bool, int] | None:
+    """What a launcher's options say: counts, by field, variables that they set, whether any tells the ranks, and where the program is;
+    ``None``: they say more."""
     counts: dict[str, int] = {}
+    sets: list[Word] = []
     stated = False
     place = 1
     while place < len(command) and lead(command[place]).startswith("-"):
         name, value, after = _option(command, place, known)
-        if name in known or name == _THREADS:
+        if name in known:
             if not isinstance(value, Joined):
                 if not COUNT.fullmatch(value or ""):
                     return None
-                counts[known.get(name, "threads")] = int(value or 0)
-            stated |= name in known
+                counts[known[name]] = int(value or 0)
+            stated = True
+        elif name == "-x" and value is not None and "=" in lead(value):
+            sets.append(value)
         elif name in _PLACES and value is not None:
             if isinstance(value, str) and (each := _ON_EACH_NODE.fullmatch(value)):
                 counts["process_count_per_node"] = int(each[1])
         elif name not in _FLAGS:
             return None
         place = after
-    return counts, stated, place
+    return counts, sets, stated, place
 
 
 def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> tuple[str, Word | None, int]:
-    """An option's name, its value if it has one, and where the next word is. One that sets the number of threads is called
-    ``OMP_NUM_THREADS``."""
+    """An option's name, its value if it has one, and where the next word is. One that sets a variable is called ``-x``."""
     option = command[place]
     following = command[place + 1] if place + 1 < len(command) else None
     if isinstance(option, Joined):  # the value is a variable: --ntasks=${SLURM_NTASKS}, -n${SLURM_NTASKS}
@@ -177,10 +182,11 @@ def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> 
         return name, joined, place + 1
     if (short := re.fullmatch("(-[nNc])([0-9]+)", option)) and short[1] in known:
         return short[1], short[2], place + 1
-    if option == "-genv" and following == _THREADS and place + 2 < len(command):
-        return _THREADS, command[place + 2], place + 3
-    if option == "-x" and isinstance(following, str) and following.startswith(f"{_THREADS}="):
-        return _THREADS, following.partition("=")[2], place + 2
+    if option in _SETTERS and isinstance(following, str) and place + 2 < len(command):
+        value = command[place + 2]
+        return "-x", f"{following}={value}" if isinstance(value, str) else Joined(parts=(f"{following}=", *value.parts)), place + 3
+    if option in ("-pernode", "--pernode"):
+        return "-npernode", "1", place + 1
     if option in _FLAGS or following is None:
         return option, None, place + 1
     return option, following, place + 2

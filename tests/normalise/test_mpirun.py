@@ -30,6 +30,7 @@ COUNTED = [
     ("cafrun -np 4 ./solver x.in", {"mpi_ranks": 4}),
     ("oshrun -np 4 -N 2 ./solver x.in", {"mpi_ranks": 4, "process_count_per_node": 2}),
     ("orterun -np 4 -N 2 ./solver x.in", {"mpi_ranks": 4, "process_count_per_node": 2}),
+    ("mpirun -pernode -np 4 ./solver x.in", {"mpi_ranks": 4, "process_count_per_node": 1}),
 ]
 
 
@@ -103,7 +104,8 @@ def test_a_count_may_be_the_schedulers(launcher: str) -> None:
         "mpirun -np 8 A=$HOME ./solver",
         "mpirun --mca$HOME btl -np 8 ./solver",
         "mpirun -np 99999999 ./solver",
-        "mpirun -np 8 -x OMP_NUM_THREADS=99999999 ./solver",
+        "mpirun -np 8 -x OMP_NUM_THREADS ./solver",
+        "mpirun -np 8 -genv A",
         "./mpirun.sh -np 8 ./solver",
     ],
 )
@@ -153,6 +155,21 @@ def test_a_launcher_behind_variables_starts_no_ranks_either() -> None:
     found = request("env A=1 OMP_NUM_THREADS=2 mpirun -np 8 ./solver x.in")
     assert words.line(found.application.command) == "env A=1 ./solver x.in"
     assert (found.application.mpi_ranks, found.application.threads) == (8, 2)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "kept"),
+    [
+        ("mpiexec.hydra -genv I_MPI_FABRICS shm:ofi -np 8", "env I_MPI_FABRICS=shm:ofi"),
+        ("mpirun -env A 'b c' -np 8 -genv D ${WORK}/d", "env 'A=b c' D=${WORK}/d"),
+        ("env A=1 mpirun -x B=2 -x C=${WORK} -np 8", "env A=1 B=2 C=${WORK}"),
+        ("mpirun -x OMP_NUM_THREADS=4,2 -np 8", "env OMP_NUM_THREADS=4,2"),
+    ],
+)
+def test_what_a_launcher_sets_stays_with_the_program(launcher: str, kept: str) -> None:
+    """Each rank gets it by env instead."""
+    found = request(f"{launcher} ./solver x.in")
+    assert (found.application.command, found.application.mpi_ranks) == (words.parse(f"{kept} ./solver x.in"), 8)
 
 
 def test_the_threads_before_a_launcher_are_left_out_with_it() -> None:
