@@ -130,26 +130,18 @@ class Gate:
 
     async def _refusal(self, scope: Scope) -> Response | None:
         """The answer to a request that is refused; ``None`` for others, whose principal is noted in ``scope["state"]``."""
-        address = caller(scope["client"][0] if scope["client"] else None)
-        sent = [value for name, value in scope["headers"] if name == b"authorization"]
-        needed = scope_of(scope["method"], scope["path"])
         if scope["method"] not in _READING and self._forged(dict(scope["headers"])):
             raise OtherSite("send it from a page of this service (at MODAK_PUBLIC_URL), or of a site that MODAK_BROWSER_ORIGINS names")
-        who = self._anonymous
-        if sent:
-            wait = self._rates.take(address, 0.0)
-            if wait:
-                return _too_many(wait)
-            try:
-                who = await self._principal(_bearer(sent), scope["path"]) or who
-            except Unauthorised:
-                self._rates.take(address)
-                raise
-        wait = self._rates.take(address and (who.name or address))
-        if wait:
+        address = caller(scope["client"][0] if scope["client"] else None)
+        sent = [value for name, value in scope["headers"] if name == b"authorization"]
+        if sent and (wait := self._rates.take(address, 0.0)):
+            return _too_many(wait)
+        who = await self._caller(sent, scope["path"], address) if sent else self._anonymous
+        if wait := self._rates.take(address and (who.name or address)):
             return _too_many(wait)
         scope["state"].update(caller=who, principal=who.name)
-        lacking = next((one for one in (needed, _ALSO.get(scope["path"])) if one and not self._may(who, one)), None)
+        asked = (scope_of(scope["method"], scope["path"]), _ALSO.get(scope["path"]))
+        lacking = next((one for one in asked if one and not self._may(who, one)), None)
         if lacking is None or (lacking == RESULT and who.may("load")) or self._shows_nothing(scope, who):
             return None
         if not who.name:
@@ -158,6 +150,14 @@ class Gate:
             await run_in_threadpool(self._note_refusal, scope, who)
         told = f"the scope {lacking!r} is needed, which this token lacks: ask the administrators of the service"
         raise Forbidden(told if lacking in SCOPES else "a token of that plan is needed")
+
+    async def _caller(self, sent: list[bytes], path: str, address: str) -> Principal:
+        """The principal of the token in the headers ``sent``. Each wrong token counts against the rate of its address."""
+        try:
+            return await self._principal(_bearer(sent), path) or self._anonymous
+        except Unauthorised:
+            self._rates.take(address)
+            raise
 
     def _forged(self, headers: Mapping[bytes, bytes]) -> bool:
         """Whether a page of another site sent this: a proxy that knows the user adds a token to that, too. Browsers say so; no form can.
