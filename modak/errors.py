@@ -201,7 +201,11 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def nearest_of_many(name: str, known: Iterable[str]) -> str | None:
-    """:func:`nearest_name` among :data:`COMPARED` of the known names, first those that begin as it does, whatever their order."""
+    """:func:`nearest_name` among :data:`COMPARED` of the known names, first those that begin as it does, whatever their order.
+
+    >>> nearest_of_many("solver", ["solver-b", "solver-a"])
+    'solver-a'
+    """
     return nearest_name(name, sorted(known, key=lambda each: (each[:2].lower() != name[:2].lower(), each))[:COMPARED])
 
 

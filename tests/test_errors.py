@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from modak.errors import COMPARED, nearest_name, nearest_of_many, unknown
+from modak.errors import nearest_name, unknown
 
 GPUS = ("a100-pcie-40gb", "a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb", "gtx-1080-ti", "t4", "v100-sxm2-16gb", "v100-sxm2-32gb")
 PROCESSORS = ("epyc-7601", "xeon-gold-6148", "xeon-platinum-8174")
@@ -57,11 +57,3 @@ def test_beside_the_name_that_was_meant_not_all_of_many_are_listed() -> None:
     few = "rhino-cp2k, rhino-gromacs, rhino-lammps, rhino-namd, rhino-openfoam, rhino-vasp"
     assert unknown("rule", "rhino", rules) == f"unknown rule 'rhino'; did you mean 'rhino-qe'? similar: {few}, …"
     assert unknown("rule", "zzz", rules).endswith(f"; known: {', '.join(sorted(rules))}")
-
-
-def test_of_many_names_the_one_that_was_meant_does_not_depend_on_their_order() -> None:
-    """Callers have sets, whose order is another one in each process."""
-    few, many = ["solver-a", "solver-b"], [f"so-{number}-lver" for number in range(2 * COMPARED)]
-    for known in (few, many):
-        assert nearest_of_many("solver", known) == nearest_of_many("solver", reversed(known))
-    assert nearest_of_many("solver", few) == "solver-a"

@@ -15,7 +15,7 @@ from modak import plugins
 from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
-from modak.choosing.wishes import carrier, is_build, is_distributed, leaves_threads_open, stated_nodes
+from modak.choosing.wishes import carrier, is_build, is_distributed, leaves_threads_open, precision, stated_nodes
 from modak.choosing.workload import MOST_NAMED, only_one, speed_printed, units
 from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule, SeriesKey
@@ -93,9 +93,9 @@ def chain(chosen: Chosen) -> str | None:
 
 
 def half_precision(chosen: Chosen) -> str | None:
-    """Peak rates of the GPUs in FP16 and FP32; ``None`` if FP16 is not faster there, or the run has a reduced precision already."""
-    gpu, wanted = chosen.target.accelerator, chosen.request.optimisation.workload.precision
-    if not (gpu and chosen.shape.gpus_per_node) or wanted or chosen.shape.precision or _of_all_results(chosen):
+    """Peak rates of the GPUs in FP16 and FP32; ``None`` if FP16 is not faster there, or the run has another precision than FP32."""
+    gpu, said = chosen.target.accelerator, (precision(chosen.request), chosen.shape.precision, _of_all_results(chosen))
+    if not (gpu and chosen.shape.gpus_per_node) or not {same_precision(name) for name in said} <= {None, USUAL_PRECISION}:
         return None
     fp16, fp32 = gpu.fp16_tflops or 0.0, gpu.fp32_tflops or 0.0
     return f"{gpu.model} has {as_given(fp16)} TFLOP/s in FP16, {as_given(fp32)} in FP32" if fp16 > fp32 > 0 else None

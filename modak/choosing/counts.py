@@ -114,12 +114,13 @@ def _copies(request: Request, per_node: int | None, nodes: int | None) -> Iterat
     alone = application.app_type == "python" or (application.app_type is None and request.optimisation.app_type == "big_data")
     if not alone or application.mpi_ranks or by_torchrun(request) or is_said_distributed(request):
         return
-    start, unsaid = "copies of the program start on", "nothing else says that it is distributed"
+    unsaid = "nothing else says that it is distributed"
     if per_node and per_node > 1:
-        text = f"{per_node} {start} each node; {unsaid}: leave this out for one process"
+        text = f"{per_node} copies of the program start on each node; {unsaid}: leave this out for one process"
         yield Notice(field="job_options.process_count_per_node", message=text)
     elif nodes and nodes > 1:
-        yield Notice(field="job_options.node_count", message=f"{start} all nodes; {unsaid}: mpi_ranks 1 starts it once")
+        text = f"copies of the program start on all nodes; {unsaid}: mpi_ranks 1 starts it once"
+        yield Notice(field="job_options.node_count", message=text)
 
 
 def _cores_that_are_there(asked: int | None, target: Target) -> tuple[int | None, tuple[Notice, ...]]:
@@ -193,8 +194,12 @@ def _threads_that_fit(
         return threads, ()
     layout = f"{counted(per_node or 1, 'rank')} x {threads} threads"
     text = f"{layout} exceed the {node.hardware_threads} hardware threads of a node: threads reduced to {most}"
-    field = "application.threads" if request.application.threads else "job_options.core_count_per_process"
-    return most, (Notice(field=field, message=text),)
+    return most, (Notice(field=where_threads_are_asked_for(request), message=text),)
+
+
+def where_threads_are_asked_for(request: Request) -> str:
+    """The field with the threads of a rank."""
+    return "application.threads" if request.application.threads else "job_options.core_count_per_process"
 
 
 def check_limits(counts: StatedCounts, request: Request, target: Target) -> None:

@@ -1,4 +1,4 @@
-"""Configurations whose runs failed: neither chosen nor planned, after a second try.
+"""Configurations whose runs failed: neither chosen nor planned, after a second try. Those that were stopped take longer than that.
 
 A run that ended for want of memory tells of others: with as many ranks on a node or more, on as many nodes or fewer, a node needs as much.
 """
@@ -25,7 +25,8 @@ from modak.grouping import grouped
 from modak.perfmodel import Curve, Question
 from modak.perfmodel.parts import on_node
 from modak.perfmodel.questions import closed
-from modak.results.failures import OUT_OF_MEMORY
+from modak.perfmodel.startup import lengths
+from modak.results.failures import OUT_OF_MEMORY, STOPPED
 from modak.target import Target
 from modak.text.amounts import counted, listed
 
@@ -76,6 +77,24 @@ def most_without_memory(request: Request, target: Target, found: Candidates, fac
     return max((one.layout.nodes or 1 for one in failed if any(each.may_have_been(one.series, Layout()) for each in asked)), default=0)
 
 
+def stopped_after(request: Request, target: Target, found: Candidates, shape: Shape, nodes: int, facts: Facts) -> float:
+    """The seconds after which a run of a candidate was stopped that had as much to do or less, so that it takes longer. Of several the
+    longest; 0: none was, or one ran to its end."""
+    stopped = [one for one in facts.failed if one.series.metric == STOPPED]
+    if not stopped:
+        return 0.0
+    request = with_problem(request, found.problem)
+    curves = usable_curves(request, target, facts.models)
+    asked = closed(curves, question(request, target, shape))
+    telling = (one for one, itself, _ in _telling(asked, shape, np.array([nodes]), curves, stopped) if itself.any())
+    return max((one.longest_s for one in telling if _is_no_longer(one, asked.lengths)), default=0.0)
+
+
+def _is_no_longer(run: Failed, asked: Mapping[str, float]) -> bool:
+    """Whether a run had as many epochs, or steps, to do as are asked for, or fewer."""
+    return all(length <= asked.get(name, 0.0) for name, length in lengths(run.series.params).items())
+
+
 def _larger(request: Request, target: Target, found: Candidates, told: Iterable[Failed]) -> Ints:
     """Twice as many nodes as had too little memory, if the request leaves them open and the target has them; else none."""
     most = max((one.layout.nodes or 1 for one in told if one.series.metric == OUT_OF_MEMORY), default=0)
@@ -88,14 +107,15 @@ def _larger(request: Request, target: Target, found: Candidates, told: Iterable[
 def _failing(request: Request, target: Target, found: Candidates, facts: Facts) -> tuple[list[Flags], list[Flags], dict[Failed, bool]]:
     """For each shape on which of its numbers of nodes it may fail, and on which a run failed that may have been by chance; and the failed
     runs that tell of the first, with whether they tell of others than themselves. Nothing if none failed."""
-    if not facts.failed:
+    failed = [one for one in facts.failed if one.series.metric != STOPPED]
+    if not failed:
         return [], [], {}
     request = with_problem(request, found.problem)
     curves = usable_curves(request, target, facts.models)
     out, once, told = list[Flags](), list[Flags](), dict[Failed, bool]()
     for shape, nodes in zip(found.shapes, found.nodes, strict=True):
         asked = closed(curves, question(request, target, shape))
-        telling = list(_telling(asked, shape, nodes, curves, facts.failed))
+        telling = list(_telling(asked, shape, nodes, curves, failed))
         tries = sum((one.count * itself for one, itself, _ in telling if one.series.metric != OUT_OF_MEMORY), np.zeros(len(nodes)))
         fails = np.zeros(len(nodes), dtype=bool)
         for one, itself, others in telling:

@@ -26,8 +26,8 @@ from modak.text.amounts import as_given, counted, plain, span
 from modak.text.units import clock
 
 DEFAULT_EFFICIENCY: Final = 0.5
-"""Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work, of which the
-:data:`START_UP_S` that a job is assumed to take before its run are none: so a run of seconds does not get a whole machine."""
+"""Minimum efficiency if a request states no objective: as fast as possible while half of the node-hours do useful work. The time that a job
+is assumed to take to start (:data:`START_UP_S`, on each node) is not useful, so that a run of seconds does not get a whole machine."""
 CONFIDENCES: Final = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
 UNREQUESTED_DOUBLINGS: Final = 1.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from modak.choosing import memory
-from modak.choosing.counts import StatedCounts
+from modak.choosing.counts import StatedCounts, where_threads_are_asked_for
 from modak.choosing.mpi import by_mpi
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import (
@@ -76,13 +76,19 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
         smt = node is not None and node.needs_hyperthreads(ranks * threads)
         if node and ranks * threads > node.hardware_threads:
             text = f"{ranks} ranks x {counted(threads, 'thread')} oversubscribe a node with {node.usable_cores} cores"
-            field = "application.mpi_ranks" if counts.ranks else "job_options.process_count_per_node"
-            warnings.append(Notice(field=field, message=text))
+            warnings.append(Notice(field=_where_they_are_asked_for(search), message=text))
         if counts.cores and ranks > counts.cores:
             text = f"{counted(counts.cores, 'core')} per node requested, but the {ranks} ranks of a node take one each"
             warnings.append(Notice(field="job_options.core_count", message=text))
         shapes.append(replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt, numa_mode=numa))
     return Shapes(tuple(dict.fromkeys(shapes)), tuple(why), tuple(warnings))
+
+
+def _where_they_are_asked_for(search: CandidateSearch) -> str:
+    """The field of the ranks that are too many for a node; that of the threads if the request leaves the ranks open."""
+    if search.counts.ranks:
+        return "application.mpi_ranks"
+    return "job_options.process_count_per_node" if search.counts.ranks_per_node else where_threads_are_asked_for(search.request)
 
 
 def with_few_threads(node: Node) -> set[int]:

@@ -93,11 +93,13 @@ class Result(Fact):
 
 
 class Failed(Fact):
-    """The failed runs of a series at one layout; its metric is one of :data:`modak.results.failures.METRICS`."""
+    """The failed or stopped runs of a series at one layout; its metric is one of :data:`modak.results.failures.METRICS`."""
 
     series: SeriesKey
     layout: Layout
     count: int
+    longest_s: float = 0.0
+    """After how long the longest of those that were stopped was."""
 
 
 class Doubted(Fact):

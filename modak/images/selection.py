@@ -318,9 +318,11 @@ def _version_warning(best: Image, able: Sequence[ImageKind], wanted: Wanted) -> 
 
 def _mpi_warning(best: Image, wanted: Wanted) -> Iterator[Notice]:
     if wanted.inside.mpi not in (None, best.labels.mpi):
-        both = f"the image is built with {best.labels.mpi}, but the job runs with {wanted.inside.mpi}: both have the MPICH ABI"
-        match = "but their versions and process managers must match; test on two nodes before a long run"
-        yield Notice(field="target.name", message=f"{both}, {match}")
+        text = (
+            f"the image is built with {best.labels.mpi}, but the job runs with {wanted.inside.mpi}: both have the MPICH ABI, "
+            "but their versions and process managers must match; test on two nodes before a long run"
+        )
+        yield Notice(field="target.name", message=text)
 
 
 def _line(best: Image, wanted: Wanted, why: str) -> str:
@@ -335,8 +337,9 @@ def _line(best: Image, wanted: Wanted, why: str) -> str:
 
 def _runner_up(best: Image, others: Sequence[Image], wanted: Wanted) -> Iterator[str]:
     """The second choice, and the first criterion that decided against it."""
-    for second in others[:1]:
-        yield f"image: second best is {second.reference}; the chosen one is preferred because {_preferred(best, second, wanted)}"
+    if others:
+        why = _preferred(best, others[0], wanted)
+        yield f"image: second best is {others[0].reference}; the chosen one is preferred because {why}"
 
 
 def _preferred(best: Image, other: Image, wanted: Wanted) -> str:

@@ -1,4 +1,4 @@
-"""What MODAK's own job scripts write at their end: ``modak-result-JOB.json``. Of a run that failed it is that it did."""
+"""What MODAK's own job scripts write at their end: ``modak-result-JOB.json``. Of a run that failed or was stopped it is that it was."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from modak.ingest import documents
 from modak.ingest.documents import objects, text, within
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
-from modak.results.failures import metric_of_status
+from modak.results.failures import STOPPED, metric_of_status
 
 SOURCE: Final = "job {}, plan {}"
 """The source of a row, by the number of the job, or of the array of jobs, and the plan."""
 _SOURCE: Final = re.compile(r"job (\S+), plan (\S+)")
-_MEANING: Final = {"0": " and has no results", "143": ", as at the wall time limit, or because somebody stopped it"}
 
 
 def parts_of(source: str) -> tuple[str, str] | None:
@@ -44,11 +43,13 @@ class ModakResult:
         results = objects(document, "results") if status == "0" else []
         if failure := _failed_run(document):
             found.row(document.line, **{"source": origin, **failure})
-            found.note(document.line, f"the run failed with status {status}, and counts as {failure['metric']}")
+            stopped = f"was stopped after {failure['value']} s (status {status}): it takes longer than that"
+            what = stopped if failure["metric"] == STOPPED else f"failed with status {status}, and counts as {failure['metric']}"
+            found.note(document.line, f"the run {what}")
         elif _ended_well(document):
             found.leave(document.line, f"what follows the run failed with status {status}: neither its time nor a failure counts")
         elif not results:
-            found.leave(document.line, f"the run ended with status {status}{_MEANING.get(status or '', '')}")
+            found.leave(document.line, f"the run ended with status {status}{' and has no results' if status == '0' else ''}")
         if results and document.get("metric_read") is False:
             found.note(document.line, "the metric was not found, only the time of the run: its output says why, or that it is not whole")
         for one in results:
@@ -57,13 +58,16 @@ class ModakResult:
 
 
 def _failed_run(document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The row of a run that failed; ``None``: it did not, or did not begin, or is a part of a chain, which may have stopped on purpose."""
+    """The row of a run that failed or was stopped; ``None``: it was not, or did not begin, or is a part of a chain, which may have stopped
+    on purpose."""
     run, status = within(document, "unfinished"), text(document.get("exit_status")) or ""
-    if not run or not status.isdecimal() or document.get("seconds") is None or "earlier" in document or _ended_well(document):
+    seconds = text(document.get("seconds"))
+    if not run or not status.isdecimal() or seconds is None or "earlier" in document or _ended_well(document):
         return None
     lacked = document.get("out_of_memory")
     metric = metric_of_status(int(status), lacked if isinstance(lacked, bool) else None)
-    return {**run, "measured_at": document.get("ended"), "metric": metric, "value": "1"} if metric else None
+    value = seconds if metric == STOPPED else "1"
+    return {**run, "measured_at": document.get("ended"), "metric": metric, "value": value} if metric else None
 
 
 def _ended_well(document: Mapping[str, Any]) -> bool:

@@ -104,20 +104,31 @@ def _oversubscribed(target: Target, shape: Shape) -> bool:
 def check_limits(request: Request, target: Target, spec: JobSpec, seconds: int | None) -> None:
     """Raise :class:`modak.errors.Infeasible` if the job has more or fewer CPUs or GPUs, or more or less memory, than one of so many seconds
     in its queue, or nodes for itself where it gets parts of them."""
-    has, queue = spec.resources, target.limits_for(spec.resources.nodes, seconds)
-    whole = request.job_options.node_exclusive or target.gives_whole_nodes
+    queue = target.limits_for(spec.resources.nodes, seconds)
     if target.gives_parts:
-        whose = f"jobs{f' with qos {queue.qos}' if queue and queue.qos else ''} on {target.title} get parts of nodes"
-        if whole:
-            field = "node_exclusive" if request.job_options.node_exclusive else "qos" if queue and queue.qos else "partition"
-            raise Infeasible(f"{whose}, and this one would have its nodes for itself", field=f"job_options.{field}")
-        if has.oversubscribed:
-            raise Infeasible(f"{whose}, {counted(has.node_cores or 0, 'core')} of each: too few for its ranks", field="application.threads")
-    if queue is None:
-        return
-    kind = f"a job {f'with qos {queue.qos} ' if queue.qos else ''}on {target.title}"
+        _check_parts(request, target, spec, queue)
+    if queue:
+        kind = f"a job {f'with qos {queue.qos} ' if queue.qos else ''}on {target.title}"
+        _check_counts(request, target, spec, queue, kind)
+        _check_memory(request, target, spec, queue, kind)
+
+
+def _check_parts(request: Request, target: Target, spec: JobSpec, queue: Queue | None) -> None:
+    """The same for whole nodes, which a job does not get, and for more threads than it has cores."""
+    has, exclusive, qos = spec.resources, request.job_options.node_exclusive, queue.qos if queue else None
+    whose = f"jobs{f' with qos {qos}' if qos else ''} on {target.title} get parts of nodes"
+    if exclusive or target.gives_whole_nodes:
+        field = "node_exclusive" if exclusive else "qos" if qos else "partition"
+        raise Infeasible(f"{whose}, and this one would have its nodes for itself", field=f"job_options.{field}")
+    if has.oversubscribed:
+        raise Infeasible(f"{whose}, {counted(has.node_cores or 0, 'core')} of each: too few for its ranks", field="application.threads")
+
+
+def _check_counts(request: Request, target: Target, spec: JobSpec, queue: Queue, kind: str) -> None:
+    """The same for CPUs and GPUs. A node for itself brings all of its GPUs."""
+    has, whole = spec.resources, request.job_options.node_exclusive or target.gives_whole_nodes
     cpus, gpus = has.nodes * spec.cpus_per_node, has.nodes * has.gpus_per_node
-    all_gpus = has.nodes * target.node.accelerators if whole and target.node else gpus  # a node for itself brings all of its GPUs
+    all_gpus = has.nodes * target.node.accelerators if whole and target.node else gpus
     limits = (
         ("job_options.core_count_per_process", "CPU", cpus, queue.min_cpus, cpus, queue.max_cpus, queue.max_cpus_per_node),
         ("job_options.request_gpus", "GPU", gpus, queue.min_gpus, all_gpus, queue.max_gpus, queue.max_gpus_per_node),
@@ -130,7 +141,6 @@ def check_limits(request: Request, target: Target, spec: JobSpec, seconds: int |
         if most_of_node and given > most_of_node * has.nodes:
             there = f"{counted(most_of_node, what)} per node"
             raise Infeasible(f"{kind} has at most {there}, and this one has {given // has.nodes}", field=field)
-    _check_memory(request, target, spec, queue, kind)
 
 
 def _check_memory(request: Request, target: Target, spec: JobSpec, queue: Queue, kind: str) -> None:

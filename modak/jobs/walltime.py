@@ -8,6 +8,7 @@ from typing import Final
 
 from modak.choosing.decision import Decision
 from modak.choosing.ending import binding_limit, is_continued, limits_hold
+from modak.choosing.failures import stopped_after
 from modak.choosing.workload import only_one
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
@@ -18,6 +19,8 @@ from modak.text.amounts import as_given, counted, counted_range
 from modak.text.units import clock
 
 WALL_TIME_STEP_S: Final = 300
+LONGER: Final = 2
+"""Wall time of a run that takes longer than one which was stopped, as a multiple of that one's time. Nothing tells how much longer."""
 _UPPER: Final = "the upper bound of the prediction"
 
 
@@ -75,10 +78,13 @@ def _without_bound(decision: Decision, unknown: str) -> tuple[int | None, str]:
 
 
 def _predicted(request: Request, decision: Decision, upper: float) -> tuple[int, str]:
-    """The end of the prediction's interval, or of a wider one for a deadline, and the job's start, within the limit."""
+    """The end of the prediction's interval, or of a wider one for a deadline, and the job's start, within the limit; more if a run that was
+    stopped took longer than this."""
     bound, objective = _UPPER, request.optimisation.objective
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, objective.confidence)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(objective.confidence)}"
+    if (stopped := _stopped_after(request, decision)) > upper:
+        upper, bound = LONGER * stopped, f"{LONGER} x the {clock(math.ceil(stopped))} after which such a run was stopped"
     wanted = math.ceil((upper + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.max_wall_time_s(decision.nodes)
     if limit and wanted > limit:
@@ -132,11 +138,13 @@ def _has_to_be_given(decision: Decision) -> bool:
 
 
 def beyond_limit(request: Request, decision: Decision) -> tuple[Notice, ...]:
-    """Warnings if the queue does not take a job of so many nodes, allows less than the requested wall time, or if a limit stops the run.
+    """Warnings if the queue does not take a job of so many nodes, allows less than the requested wall time, or if a limit stops the run, or
+    has stopped one that took longer than predicted.
 
     Raises the error of :func:`wrong_queue`.
     """
-    return (*wrong_queue(request, decision.target, decision.nodes), *_too_long(request, decision), *_too_short(request, decision))
+    queue, too_long = wrong_queue(request, decision.target, decision.nodes), _too_long(request, decision)
+    return (*queue, *too_long, *_too_short(request, decision), *_stopped_before(request, decision))
 
 
 def wrong_queue(request: Request, target: Target, nodes: int) -> tuple[Notice, ...]:
@@ -194,3 +202,23 @@ def _too_short(request: Request, decision: Decision) -> tuple[Notice, ...]:
     instead = "" if asked else "; with application.checkpoint, or a signal, another job can continue it"
     text = f"{given}, but the run takes {takes}: the scheduler will stop it{instead}"
     return (Notice(field="job_options.wall_time_limit", message=text),)
+
+
+def _stopped_before(request: Request, decision: Decision) -> Iterator[Notice]:
+    """A warning if a run of the choice was stopped after longer than it is predicted to take, or than it is given."""
+    stopped, asked = _stopped_after(request, decision), request.job_options.wall_time_limit
+    if not stopped:
+        return
+    upper, ran = decision.evidence.upper(decision.best), f"a run of this configuration was stopped after {clock(math.ceil(stopped))}"
+    longer = upper is not None and stopped > upper
+    if asked and asked <= stopped:
+        yield Notice(field="job_options.wall_time_limit", message=f"{ran}: {clock(asked)} is too short")
+    elif longer:
+        yield Notice(field="job_options.wall_time_limit", message=f"{ran}, so it takes longer than predicted")
+
+
+def _stopped_after(request: Request, decision: Decision) -> float:
+    """The seconds after which a run of the choice was stopped; 0: none was, or other jobs continue such runs."""
+    if is_continued(request):
+        return 0.0
+    return stopped_after(request, decision.target, decision.candidates, decision.shape, decision.nodes, decision.facts)

@@ -24,8 +24,8 @@ ALL_MEASURED: Final = (
     "what was measured elsewhere of these rows was measured on their system, too: no run is left to choose; see 'modak predict'"
 )
 
-MOST_NAMED: Final = 5
-"""Names that are perhaps misspelt of which a table's warnings tell."""
+MOST_COMPARED: Final = 5
+"""Unknown names in each column of a table that are compared with the known ones, from the first row on."""
 
 
 def of_several(counts: Mapping[str, int], rows: int) -> list[Notice]:
@@ -91,8 +91,8 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
 def misspelt(rows: Sequence[Mapping[str, Any]], measured: Collection[str], systems: Collection[str]) -> list[Notice]:
     """Warnings of names that are perhaps misspelt: of an application without prediction that is like a ``measured`` one, and of a system
     that is none of the ``systems``, described or of results of these applications, and like one of them."""
-    called = set(map(same_name, systems))
-    unmeasured = (row["application"] for row in rows if row["basis"] == "none" and row["application"] not in measured)
+    called, names = set(map(same_name, systems)), frozenset(measured)
+    unmeasured = (row["application"] for row in rows if row["basis"] == "none" and row["application"] not in names)
     elsewhere = (row["system"] for row in rows if row.get("system") and same_name(row["system"]) not in called)
     return [
         *_meant("application", "no results of", unmeasured, measured),
@@ -101,7 +101,7 @@ def misspelt(rows: Sequence[Mapping[str, Any]], measured: Collection[str], syste
 
 
 def _meant(column: str, lacking: str, names: Iterable[str], known: Collection[str]) -> Iterator[Notice]:
-    for name in islice(dict.fromkeys(names), MOST_NAMED):
+    for name in islice(dict.fromkeys(names), MOST_COMPARED):
         if other := nearest_of_many(name, known):
             yield Notice(field=column, message=f"{lacking} {name!r}; did you mean {other!r}?")
 

@@ -1,4 +1,4 @@
-"""Runs that failed: they are results without a time, each a row of one of two metrics."""
+"""Runs that failed, or were stopped: they are results without a time, each a row of one of three metrics."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ FAILED: Final = "failed_runs"
 """Runs that gave no value, for whatever reason."""
 OUT_OF_MEMORY: Final = "out_of_memory"
 """Runs that ended for want of memory: those that need as much of it would end so, too."""
-METRICS: Final = (FAILED, OUT_OF_MEMORY)
+COUNTED: Final = (FAILED, OUT_OF_MEMORY)
+"""Metrics that count runs."""
+STOPPED: Final = "stopped_after"
+"""Seconds after which a run was stopped, at a limit or by somebody: it takes longer than that."""
+METRICS: Final = (*COUNTED, STOPPED)
 
 WORDS: Final = {
     **dict.fromkeys(("oom", "out of memory", "out_of_memory"), OUT_OF_MEMORY),
@@ -27,15 +31,17 @@ _CHECKS: Final = range(70, 83)
 
 
 def metric_of_status(status: int, lacked_memory: bool | None = None) -> str | None:
-    """What counts a run that ended with this status; ``None``: it did not fail, or not because of what ran. ``lacked_memory``: whether it
-    did, if that is known; then nobody stopped it.
+    """What tells of a run that ended with this status; ``None``: it did not fail, or did not begin. ``lacked_memory``: whether it did, if
+    that is known; then nobody stopped it.
 
     >>> [metric_of_status(status) for status in (137, 253, 1, 0, 143, 74)]
-    ['out_of_memory', 'out_of_memory', 'failed_runs', None, None, None]
+    ['out_of_memory', 'out_of_memory', 'failed_runs', None, 'stopped_after', None]
     >>> metric_of_status(137, lacked_memory=False), metric_of_status(143, lacked_memory=False), metric_of_status(143, lacked_memory=True)
     ('failed_runs', 'failed_runs', 'out_of_memory')
     """
-    if status == 0 or status in _CHECKS or (status in _STOPPED and lacked_memory is None):
+    if status == 0 or status in _CHECKS:
         return None
+    if status in _STOPPED and lacked_memory is None:
+        return STOPPED
     lacked = status in _KILLED if lacked_memory is None else lacked_memory
     return OUT_OF_MEMORY if lacked else FAILED

@@ -78,7 +78,8 @@ METRICS: Final[Mapping[str, Metric]] = {
         Metric("efficiency", "1", "higher", None, "other"),
         Metric("accuracy", "1", "higher", None, "other"),
         Metric("loss", "1", "lower", None, "other"),
-        *(Metric(name, "1", "lower", None, "other") for name in failures.METRICS),
+        *(Metric(name, "1", "lower", None, "other") for name in failures.COUNTED),
+        Metric(failures.STOPPED, "s", "lower", None, "other"),
     )
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, and_, func, or_, select, tuple_
@@ -16,7 +16,7 @@ from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
 from modak.perfmodel.cells import Cell
 from modak.perfmodel.precisions import PRECISIONS
-from modak.results.failures import METRICS as FAILURES
+from modak.results.failures import COUNTED, STOPPED
 from modak.store.engine import chunks
 from modak.store.schema import LEFT_OUT, ONCE, REPLACED, STANDING, instant, loads, results, series, texts
 from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, by_number, carrying, from_row, has_params, matching
@@ -179,17 +179,19 @@ def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence
 
 
 def failed(connection: Connection, application: str) -> tuple[Failed, ...]:
-    """The failed runs of an application, by series and layout."""
-    of_them = and_(series.c.application == application, series.c.metric.in_(FAILURES))
+    """The failed and stopped runs of an application, by series and layout."""
+    of_them = and_(series.c.application == application, series.c.metric.in_((*COUNTED, STOPPED)))
     keys = by_number(connection, of_them)
     place = (results.c.series_id, *(results.c[name] for name in LAYOUT))
-    chosen = select(*place, func.sum(results.c.value).label("runs")).where(STANDING).group_by(*place).order_by(*place)
+    values = (func.sum(results.c.value).label("total"), func.max(results.c.value).label("most"), func.count().label("rows"))
+    chosen = select(*place, *values).where(STANDING).group_by(*place).order_by(*place)
     parts = (connection.execute(chosen.where(results.c.series_id.in_(numbers))) for numbers in chunks(sorted(keys)))
-    return tuple(
-        Failed(series=keys[row.series_id], layout=layout([getattr(row, name) for name in LAYOUT]), count=round(row.runs))
-        for rows in parts
-        for row in rows
-    )
+    found = []
+    for row in chain.from_iterable(parts):
+        key, at = keys[row.series_id], layout([getattr(row, name) for name in LAYOUT])
+        stopped = {"count": row.rows, "longest_s": row.most} if key.metric == STOPPED else {"count": round(row.total)}
+        found.append(Failed(series=key, layout=at, **stopped))
+    return tuple(found)
 
 
 def _value(key: SeriesKey, row: Row[Any]) -> Result:

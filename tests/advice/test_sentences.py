@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -693,7 +693,10 @@ def test_figures_have_their_row() -> None:
     ("system", "gpus", "precision", "told"),
     [
         ("dgx-1-v100", 8, None, "NVIDIA Tesla V100 SXM2 16 GB has 125 TFLOP/s in FP16, 15.7 in FP32"),
+        ("dgx-1-v100", 8, "float32", "NVIDIA Tesla V100 SXM2 16 GB has 125 TFLOP/s in FP16, 15.7 in FP32"),
+        ("dgx-1-v100", 8, "auto", "NVIDIA Tesla V100 SXM2 16 GB has 125 TFLOP/s in FP16, 15.7 in FP32"),
         ("dgx-1-v100", 8, "amp", None),
+        ("dgx-1-v100", 8, "fp64", None),
         ("dgx-1-v100", 0, None, None),
         ("hlrs-testbed", 1, None, None),
     ],
@@ -701,23 +704,33 @@ def test_figures_have_their_row() -> None:
 def test_fp16_is_advised_where_gpus_compute_it_faster(
     known: Known, system: str, gpus: int, precision: str | None, told: str | None
 ) -> None:
-    """Not on processors, not on the GTX 1080 Ti, whose rate is not known, and not where the request has a precision."""
+    """Not on processors, not on the GTX 1080 Ti, whose rate is not known, and not where the request has another precision than FP32."""
     one = chosen(known, 1, system=system)
     request = one.request.changed(optimisation={"workload": one.request.optimisation.workload.model_copy(update={"precision": precision})})
     found = sentences(known, replace(one, request=request, shape=Shape(gpus or 1, 4, gpus_per_node=gpus)), "half-precision")
     assert [text.partition(": ")[2].partition(" [")[0] for text in found] == ([told] if told else [])
 
 
-@pytest.mark.parametrize("measured_on", ["dgx-1-v100", "dgx-1"])
-def test_fp16_is_not_advised_where_all_results_have_it(known: Known, measured_on: str) -> None:
-    """The predicted time is for it, as another sentence says."""
-    key = SeriesKey(application="net", framework="tensorflow", precision="fp16", system=measured_on, metric="epoch_time", unit="s")
+def _advice_for(known: Known, precision: str, measured_on: str) -> Sequence[str]:
+    """The advice on a training that was measured in one precision, and whose request gives none."""
+    key = SeriesKey(application="net", framework="tensorflow", precision=precision, system=measured_on, metric="epoch_time", unit="s")
     models = fit([Result(series=key, layout=Layout(nodes=1, gpus_per_node=gpus), value=100.0 / gpus) for gpus in (1, 2, 4)])
     asked = {"app_type": "ai_training", "ai_training": {"tensorflow": {}}, "workload": {"application": "net", "epochs": 2}}
     request = normalise({"job": {"application": {"executable": "./t.py"}, "target": {"name": "dgx-1-v100"}, "optimisation": asked}}).request
-    advice = optimise(request, replace(known(None), models=models)).plan.advice
+    return optimise(request, replace(known(None), models=models)).plan.advice
+
+
+@pytest.mark.parametrize("measured_on", ["dgx-1-v100", "dgx-1"])
+def test_fp16_is_not_advised_where_all_results_have_it(known: Known, measured_on: str) -> None:
+    """The predicted time is for it, as another sentence says."""
+    advice = _advice_for(known, "fp16", measured_on)
     assert not [text for text in advice if text.startswith("try FP16")]
     assert [text for text in advice if text.startswith("the predicted time is for precision fp16")]
+
+
+def test_fp16_is_advised_where_all_results_have_fp32(known: Known) -> None:
+    """It is the usual precision, whether results say so or not."""
+    assert [text for text in _advice_for(known, "FP32", "dgx-1-v100") if text.startswith("try FP16")]
 
 
 @pytest.mark.parametrize(("number", "text"), [(0.5, "0.5 B"), (999.0, "999 B"), (1.05e9, "1.05 GB"), (2.5e13, "25 TB")])

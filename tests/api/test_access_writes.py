@@ -367,9 +367,9 @@ def failed(report: dict[str, Any], status: int, job: str = "7") -> dict[str, Any
     return report | {"exit_status": status, "job": job, "ended": "2026-01-01T00:00:00Z", "results": [], "unfinished": unfinished}
 
 
-@pytest.mark.parametrize(("status", "metric"), [(137, "out_of_memory"), (1, "failed_runs"), (143, None), (74, None)])
+@pytest.mark.parametrize(("status", "metric"), [(137, "out_of_memory"), (1, "failed_runs"), (143, "stopped_after"), (74, None)])
 def test_a_job_that_failed_says_so(site: Site, document: dict[str, Any], status: int, metric: str | None) -> None:
-    """As its file does when it is loaded: unless somebody ended it, or a check of its node did."""
+    """As its file does when it is loaded: unless a check of its node ended it."""
     plan, token, report = planned(site, document)
     answer = site.call("POST", f"/plans/{plan}/result", token, json=failed(report, status))
     stored = [one for name in FAILURES for one in site.call("GET", f"/results?metric={name}").json()["items"]]

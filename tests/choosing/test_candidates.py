@@ -681,6 +681,14 @@ def test_more_ranks_than_a_node_has_are_told_by_the_field_that_asks_for_them(fie
     assert told == [(field, "100 ranks x 1 thread oversubscribe a node with 48 cores")]
 
 
+@pytest.mark.parametrize("field", ["application.threads", "job_options.core_count_per_process"])
+def test_too_many_threads_are_told_by_the_field_that_asks_for_them(field: str, known: Known) -> None:
+    """Nobody asked for the ranks, of which each GPU has one."""
+    training: dict[str, Any] = {"optimisation": trained_by("pytorch", distribution="horovod"), field.replace(".", "__"): 40}
+    told = [(warning.field, warning.message) for warning in candidates(known, "dgx-1-v100", **training).warnings]
+    assert told == [(field, "8 ranks x 40 threads oversubscribe a node with 40 cores")]
+
+
 def test_without_evidence_one_node_is_asked_for(known: Known) -> None:
     """Nothing says that more would help."""
     assert candidates(known, application__app_type="mpi").nodes[0].tolist() == [1]

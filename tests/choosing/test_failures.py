@@ -16,7 +16,7 @@ from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.perfmodel.curves import Estimated
-from modak.results.failures import FAILED, OUT_OF_MEMORY
+from modak.results.failures import FAILED, OUT_OF_MEMORY, STOPPED
 
 Known = Callable[[str | None], Facts]
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
@@ -231,3 +231,60 @@ def test_plans_end_where_runs_fail(known: Known) -> None:
             break
     assert not runs
     assert max(failures.values()) == 2
+
+
+def stopped(seconds: float, counts: COUNTS = (8, 4, 12), **series: Any) -> Failed:
+    """Runs of which the longest was stopped after so many seconds."""
+    return failed(counts, STOPPED, 2, unit="s", **series).model_copy(update={"longest_s": seconds})
+
+
+def lasting(**length: int) -> Request:
+    """The request for a run of this length."""
+    request = asked()
+    return request.changed(optimisation={"workload": request.optimisation.workload.model_copy(update=length)})
+
+
+UP_TO_FOUR = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
+TOLD = "a run of this configuration was stopped after 00:20:00"
+
+
+@pytest.mark.parametrize(("params", "length"), [({}, {}), ({"epochs": "20"}, {"epochs": 20}), ({"epochs": "5"}, {"epochs": 20})])
+def test_a_run_that_was_stopped_gets_twice_the_time(known: Known, params: dict[str, str], length: dict[str, int]) -> None:
+    """The next job would be stopped at the same limit, also if it has more to do. Stopping leaves nothing out."""
+    plan = optimise(lasting(**length), facts(known, UP_TO_FOUR, [stopped(900), stopped(1200, params=params)])).plan
+    assert (plan.configuration.nodes, plan.configuration.ranks_per_node, plan.wall_time_s) == (8, 4, 2700)
+    assert any("wall time: 00:45:00, 2 x the 00:20:00 after which such a run was stopped" in reason for reason in plan.decisions)
+    assert [warning.message for warning in plan.warnings if TOLD in warning.message] == [f"{TOLD}, so it takes longer than predicted"]
+
+
+@pytest.mark.parametrize(
+    ("times", "run"),
+    [
+        (UP_TO_FOUR, stopped(60)),
+        (UP_TO_FOUR, stopped(1200, (4, 4, 12))),
+        (UP_TO_FOUR, stopped(1200, system="elsewhere")),
+        (UP_TO_FOUR, stopped(1200, params={"epochs": "30"})),
+        (TIMES, stopped(1200)),
+    ],
+    ids=["sooner than predicted", "another configuration", "another system", "a longer run", "one ran to its end"],
+)
+def test_a_run_that_was_stopped_tells_of_nothing_else(known: Known, times: dict[COUNTS, float], run: Failed) -> None:
+    """Nor of runs that it does not contradict."""
+    request = lasting(epochs=20) if run.series.params else asked()
+    without, plan = (optimise(request, facts(known, times, runs)).plan for runs in ([], [run]))
+    assert (plan.wall_time_s, plan.warnings) == (without.wall_time_s, without.warnings)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"wall_time_limit": "00:20:00"}, [f"{TOLD}: 00:20:00 is too short"]),
+        ({"wall_time_limit": "01:00:00"}, [f"{TOLD}, so it takes longer than predicted"]),
+        ({"signal": "TERM@60"}, []),
+    ],
+    ids=["as short", "longer", "continued by another job"],
+)
+def test_a_limit_that_stopped_a_run_is_warned_of(known: Known, options: dict[str, str], told: list[str]) -> None:
+    """Where the request gives it; a job that another one continues may be stopped again and again."""
+    plan = optimise(asked(job_options=options), facts(known, UP_TO_FOUR, [stopped(1200)])).plan
+    assert [warning.message for warning in plan.warnings if TOLD in warning.message] == told

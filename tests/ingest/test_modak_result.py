@@ -39,15 +39,26 @@ def test_the_times_of_a_failed_run_are_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("status", "metric"),
-    [(3, "failed_runs"), (137, "out_of_memory"), (253, "out_of_memory"), (139, "failed_runs"), (143, None), (138, None), (74, None)],
+    [(3, "failed_runs"), (137, "out_of_memory"), (253, "out_of_memory"), (139, "failed_runs"), (74, None)],
 )
 def test_a_failed_run_counts_as_one(tmp_path: Path, status: int, metric: str | None) -> None:
-    """With what it ran; one that the kernel killed had too little memory; one that somebody or a check of the node stopped did not fail."""
+    """With what it ran; one that the kernel killed had too little memory; one that a check of the node stopped did not fail."""
     (tmp_path / "modak-result.json").write_text(json.dumps({**FAILED, "exit_status": status, "ended": "2026-03-01T12:00:00Z"}))
     with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
         store.load(tables([tmp_path / "modak-result.json"]).tables, ME)
         found = [(one.series.metric, one.layout.nodes, one.count) for one in store.failed("app")]
     assert found == ([(metric, 2, 1)] if metric else [])
+
+
+def test_a_run_that_was_stopped_takes_longer(tmp_path: Path) -> None:
+    """By the time limit, by somebody, or by the signal before the limit; the longest of those alike counts."""
+    for number, (status, seconds) in enumerate(((143, 300.5), (138, 60.0))):
+        stopped = {**FAILED, "exit_status": status, "seconds": seconds, "job": str(number)}
+        (tmp_path / f"modak-result-{number}.json").write_text(json.dumps(stopped))
+    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
+        store.load(tables(sorted(tmp_path.glob("*.json"))).tables, ME)
+        found = [(one.series.metric, one.layout.nodes, one.count, one.longest_s) for one in store.failed("app")]
+    assert found == [("stopped_after", 2, 2, 300.5)]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +77,8 @@ def test_ranks_that_were_ended_lacked_memory_if_the_job_says_so(tmp_path: Path, 
     ("status", "note"),
     [
         (1, "the run failed with status 1, and counts as failed_runs"),
-        (143, "the run ended with status 143, as at the wall time limit, or because somebody stopped it; left out"),
+        (143, "the run was stopped after 3.5 s (status 143): it takes longer than that"),
+        (74, "the run ended with status 74; left out"),
     ],
 )
 def test_a_failed_run_is_noted(tmp_path: Path, status: int, note: str) -> None:
