@@ -223,8 +223,9 @@ def _probe(
     where = (f"--partition={partition.name}", *([f"--exclude={','.join(asleep)}"] if asleep else []))
     quality = [f"--qos={partition.qos}"] if partition.qos else []
     size = ("--nodes=1", "--ntasks=1", "--time=00:02:00", "--immediate=30")
+    devices: list[list[str]] = [["--gres=gpu:1"], []] if all(node.gpus for node in nodes) else [[]]
     trouble = ""
-    for device in (["--gres=gpu:1"], []) if all(node.gpus for node in nodes) else ([],):
+    for device in devices:
         job = ("--job-name=modak-detect", *where, *quality, *device, *size, "sh", "-c", f"{script}; true")
         output = run((srun, *job), own, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
         if not output.trouble:

@@ -103,7 +103,7 @@ def applications() -> Collection[str]:
 
 def no_model_of(application: str, known: Collection[str]) -> NotFound:
     """The error for an application that has no model, with the one that may be meant among the ``known`` ones."""
-    meant = f"{did_you_mean(application, {*known} - {application})} 'modak models list' shows all models"
+    meant = f"{did_you_mean(application, sorted({*known} - {application}))} 'modak models list' shows all models"
     return NotFound(f"no results of {application!r} from which a model can be fitted{meant}", field="--application")
 
 

@@ -10,7 +10,10 @@ from typing import Any, Final
 from modak.detected.seen import LONGEST_VALUE, CommandOutput, Machine, Mount, SeenGpu, SeenProcessor, count, gigabytes, plain
 
 KINDS: Final[Mapping[str, str]] = {
-    **{"lustre": "lustre", "gpfs": "gpfs", "nfs": "nfs", "nfs4": "nfs", "beegfs": "beegfs", "beegfs_nodev": "beegfs"},
+    "lustre": "lustre",
+    "gpfs": "gpfs",
+    **dict.fromkeys(("nfs", "nfs4"), "nfs"),
+    **dict.fromkeys(("beegfs", "beegfs_nodev"), "beegfs"),
     **dict.fromkeys(("ceph", "cvmfs2", "panfs", "wekafs"), "other"),
 }
 """Types of file systems in the mount table that nodes share."""

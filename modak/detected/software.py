@@ -13,7 +13,9 @@ RUNTIMES: Final[Mapping[str, str]] = {one.version_command[0]: one.name for one i
 """Programs, and what MODAK calls the runtime."""
 _RUNTIME_MODULES: Final[Mapping[str, str]] = {**{name: name for name in RUNTIMES.values()}, "singularityce": "singularity"}
 _MPI_MODULES: Final[Mapping[str, str]] = {
-    **{"openmpi": "openmpi", "mpich": "mpich", "mvapich": "mvapich", "mvapich2": "mvapich"},
+    "openmpi": "openmpi",
+    "mpich": "mpich",
+    **dict.fromkeys(("mvapich", "mvapich2"), "mvapich"),
     **dict.fromkeys(("impi", "intel-mpi", "intelmpi"), "intel-mpi"),
 }
 MODULES: Final = tuple(sorted({*_RUNTIME_MODULES, *_MPI_MODULES}))

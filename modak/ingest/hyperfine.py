@@ -70,5 +70,6 @@ def _measured(one: LocatedObject) -> list[tuple[str | None, str | None]]:
         quantity = member(run, "time_wall_clock", dict)
         if quantity.get("unit") != "second":
             raise DataError(f"'time_wall_clock' in {quantity.get('unit')!r}; known: second", field=f":{run.line}")
-        found.append((text(quantity.get("value")), text(run["exit_code"]) or "unknown (killed)" if "exit_code" in run else None))
+        status = (text(run["exit_code"]) or "unknown (killed)") if "exit_code" in run else None
+        found.append((text(quantity.get("value")), status))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from modak import plugins
@@ -257,7 +257,7 @@ def _constraint(asked: str | None, partition: str | None) -> str | None:
 
 def _attributes(request: Request, target: Target, nodes: int, wall_time_s: int | None, signal: Signal | None) -> Attributes:
     options = request.job_options
-    said = Attributes(**{name: getattr(options, field) for name, field in FIELDS.items() if name in Attributes.__dataclass_fields__})
+    said = Attributes(**{each.name: getattr(options, FIELDS[each.name]) for each in fields(Attributes)})
     asked = target.partition_for(nodes, wall_time_s)
     return replace(
         said,

@@ -41,8 +41,11 @@ from modak.tuning.setting import setting_of
 
 TORCHRUN_SINCE: Final = Version("1.10")
 _INTERPRETERS: Final[Mapping[str, str]] = {
-    **{"sh": "bash", "bash": "bash", "R": "Rscript", "r": "Rscript"},
-    **{"jl": "julia", "pl": "perl", "py": "python3"},
+    **dict.fromkeys(("sh", "bash"), "bash"),
+    **dict.fromkeys(("R", "r"), "Rscript"),
+    "jl": "julia",
+    "pl": "perl",
+    "py": "python3",
 }
 """What starts files with these endings."""
 _TEE: Final = re.compile(r"\|&?\s*tee\s")

@@ -46,6 +46,8 @@ _FLAGS: Final = frozenset(
 """Options without a value that change neither the ranks nor what they run."""
 _SETTERS: Final = ("-genv", "-env")
 """Options with a variable and its value; Open MPI's is ``-x NAME=VALUE``."""
+_SET: Final = re.compile("[^-=][^=]*=")
+"""What a variable and its value begin with; ``env`` would take a ``-`` for an option of its own, and refuses an empty name."""
 COUNT: Final = re.compile("[1-9][0-9]{0,6}")
 """No longer than the largest count of a request."""
 _THREADS_SET: Final = re.compile(f"OMP_NUM_THREADS={COUNT.pattern}")
@@ -158,7 +160,7 @@ def _stated(command: tuple[Word, ...], known: Mapping[str, str]) -> tuple[dict[s
                     return None
                 counts[known[name]] = int(value or 0)
             stated = True
-        elif name == "-x" and value is not None and "=" in lead(value):
+        elif name == "-x" and value is not None and _SET.match(lead(value)):
             sets.append(value)
         elif name in _PLACES and value is not None:
             if isinstance(value, str) and (each := _ON_EACH_NODE.fullmatch(value)):

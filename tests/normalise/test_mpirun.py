@@ -106,6 +106,9 @@ def test_a_count_may_be_the_schedulers(launcher: str) -> None:
         "mpirun -np 99999999 ./solver",
         "mpirun -np 8 -x OMP_NUM_THREADS ./solver",
         "mpirun -np 8 -genv A",
+        "mpirun -np 8 -genv -S B ./solver",
+        "mpirun -np 8 -x -u=A ./solver",
+        "mpirun -np 8 -x =1 ./solver",
         "./mpirun.sh -np 8 ./solver",
     ],
 )
