@@ -101,11 +101,18 @@ def half_precision(chosen: Chosen) -> str | None:
     return f"{gpu.model} has {as_given(fp16)} TFLOP/s in FP16, {as_given(fp32)} in FP32" if fp16 > fp32 > 0 else None
 
 
+def one_process(chosen: Chosen) -> str | None:
+    """That the request has no fork of Caffe that trains in several processes; ``None`` if it has: ``caffe`` is the framework of all."""
+    found = carrier(chosen.request)
+    return "this request names neither" if found and found.framework == "caffe" else None
+
+
 FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
     "learning-rate-scaling": batchsize.learning_rate,
     "large-batch": batchsize.large,
     "batch-by-layout": batchsize.by_layout,
     "keras-front-end": lambda chosen: "this request uses Keras" if chosen.request.optimisation.framework == "keras" else None,
+    "caffe-processes": one_process,
     "input-rate": inputrate.rate,
     "pack-small-files": inputrate.small_files,
     "stage-to-the-node": inputrate.local_copy,

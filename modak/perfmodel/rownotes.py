@@ -90,13 +90,13 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
 
 def misspelt(rows: Sequence[Mapping[str, Any]], measured: Collection[str], systems: Collection[str]) -> list[Notice]:
     """Warnings of names that are perhaps misspelt: of an application without prediction that is like a ``measured`` one, and of a system
-    that is none of the ``systems``, described or of results of these applications, and like one of them."""
+    that is none of the ``systems``, described or of models of these applications, and like one of them."""
     called, names = set(map(same_name, systems)), frozenset(measured)
     unmeasured = (row["application"] for row in rows if row["basis"] == "none" and row["application"] not in names)
     elsewhere = (row["system"] for row in rows if row.get("system") and same_name(row["system"]) not in called)
     return [
         *_meant("application", "no results of", unmeasured, measured),
-        *_meant("system", "no description, and no results of these applications, of", elsewhere, systems),
+        *_meant("system", "no description, and no models of these applications, of", elsewhere, systems),
     ]
 
 

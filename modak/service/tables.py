@@ -55,11 +55,10 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 
     rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
     doubted = {application: facts.with_own_names(found) for application, found in store.doubted(*measured).items()}
+    systems = {*facts.systems, *(curve.series.system for found in curves.values() for curve in found if curve.series.system)}
     warnings = [
         *rownotes.weak_bases(rows),
-        *rownotes.misspelt(
-            answered, there, {*facts.systems, *filter(None, (one.series.system for found in curves.values() for one in found))}
-        ),
+        *rownotes.misspelt(answered, there, systems),
         *rownotes.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
         *rownotes.of_several(of_several(questions, curves), len(rows)),
         *rownotes.counted_gpus(gpus),

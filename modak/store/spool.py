@@ -55,7 +55,7 @@ class PlanSpool:
     def waiting(self, plan_id: str | None = None) -> Iterator[tuple[Path, dict[str, Any] | None]]:
         """Files of spooled plans (or of one) with the rows to store; ``None``: there is nothing to store. Then :meth:`remove` the files."""
         for file in islice(self._files(plan_id), AT_ONCE):
-            with suppress(OSError):  # it is gone; or another user's, or no more files can be opened: it waits on
+            with suppress(OSError):  # another process has stored it; or it waits on: another user's, or no more files can be opened
                 yield file, _row(file)
 
     def remove(self, files: list[Path]) -> None:

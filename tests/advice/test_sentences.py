@@ -422,6 +422,24 @@ def test_one_passage_taken_away_takes_one_sentence(known: Known) -> None:
     assert [text for text in full if text not in less] == [text for text in full if "4.7 times" in text] != []
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"distribution": "mpi"}, True),
+        ({"fork": "bvlc", "distribution": "nccl"}, True),
+        ({"distribution": "mlsl"}, False),
+        ({"distribution": "nccl"}, False),
+        ({"fork": "nvidia", "distribution": "mpi"}, False),
+    ],
+)
+def test_only_of_bvlcs_caffe_each_rank_trains_alone(known: Known, options: dict[str, str], told: bool) -> None:
+    """Its forks, which are caffe in requests, too, train together."""
+    kind = {"app_type": "ai_training", "ai_training": {"caffe": options}}
+    job = {"application": {"executable": "caffe train", "mpi_ranks": 2}, "target": {"name": "zenith"}, "optimisation": kind}
+    advice = optimise(normalise({"job": job}).request, known(None)).plan.advice
+    assert any(text.startswith("BVLC's Caffe trains in one process") for text in advice) == told
+
+
 def test_a_transferred_time_says_what_differs(known: Known) -> None:
     """In which columns the results differ, and which they leave empty; none for results of the run itself."""
     request = normalise(json.loads((ROOT / "examples/chest-xray-zenith.json").read_text())).request

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -195,6 +196,25 @@ def test_a_builder_that_is_to_end_does_not_wait_for_the_database(tmp_path: Path,
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable):
             BuildRun(store.builds, claimed, tmp_path, limit_s=60).run()
+
+
+@pytest.mark.parametrize(("ours", "state"), [(signal.SIG_IGN, "failed"), (signal.SIG_DFL, "queued")])
+def test_a_signal_that_the_caller_ignores_ends_no_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ours: signal.Handlers, state: str
+) -> None:
+    """As nohup does, so that builds outlast the terminal; the tool's own status counts. Otherwise the build waits for another builder."""
+    order = charliecloud_order(tmp_path, monkeypatch, '[ "$1" = delete ] || { kill -HUP $PPID; sleep 1; }\nexit 1\n')
+    before = signal.signal(signal.SIGHUP, ours)
+    try:
+        with open_store(f"sqlite:///{tmp_path}/a.db", fill=False) as store:
+            store.builds.ask(order.key, order.as_json(), ADA)
+            claimed = store.builds.claim(BUILDER)
+            assert claimed is not None
+            with suppress(Stopped):
+                BuildRun(store.builds, claimed, tmp_path, limit_s=60).run()
+            assert (store.builds.get(claimed.id).state, signal.getsignal(signal.SIGHUP)) == (state, ours)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_build_that_is_cancelled_at_its_end_takes_no_earlier_images_place(builds: Builds, tmp_path: Path) -> None:

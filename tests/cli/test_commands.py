@@ -396,7 +396,7 @@ def test_predict_says_which_names_may_be_meant(run: Run, tmp_path: Path) -> None
     warnings = run("predict", points).err.splitlines()
     assert [line for line in warnings if "did you mean" in line] == [
         "warning: application: no results of '3dgna'; did you mean '3dgan'?",
-        "warning: system: no description, and no results of these applications, of 'supermuc_nq'; did you mean 'supermuc-ng'?",
+        "warning: system: no description, and no models of these applications, of 'supermuc_nq'; did you mean 'supermuc-ng'?",
     ]
 
 
