@@ -106,6 +106,9 @@ def test_a_count_may_be_the_schedulers(launcher: str) -> None:
         "mpirun -np 99999999 ./solver",
         "mpirun -np 8 -x OMP_NUM_THREADS ./solver",
         "mpirun -np 8 -genv A",
+        "mpirun -env -u A -np 8 ./solver",
+        "mpirun -genv A=B 1 -np 8 ./solver",
+        "mpirun -x =1 -np 8 ./solver",
         "./mpirun.sh -np 8 ./solver",
     ],
 )
