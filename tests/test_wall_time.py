@@ -11,11 +11,12 @@ import pytest
 
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Layout, Node, Queue, Result, SeriesKey
+from modak.facts import Facts, Failed, Layout, Node, Queue, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise, recommend
 from modak.perfmodel import fit
 from modak.perfmodel.intervals import stretch
+from modak.results.failures import STOPPED
 from tests.examples import Known, answer, example, nobody_ran_this
 from tests.systems import site
 
@@ -207,6 +208,20 @@ def test_a_wall_time_is_one_that_the_partition_has(known: Known, seconds: float 
     found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=fit(results)))
     assert found.plan.wall_time_s == wall_time
     assert any(text.startswith("wall time: ") and why in text for text in found.plan.decisions)
+
+
+@pytest.mark.parametrize(("stopped", "wall_time"), [(600.0, 1800), (1800.0, 3900), (7200.0, 7200)])
+def test_a_run_of_unknown_time_that_was_stopped_gets_more_than_the_default(known: Known, stopped: float, wall_time: int) -> None:
+    """Twice the time after which it was, within the partition's limit: at its default the next job would be stopped as well."""
+    system = known(None).systems["hlrs-testbed"]
+    limits = {"default_wall_time_s": 1800, "max_wall_time_s": 7200, "queues": ()}
+    system = system.model_copy(update={"partitions": tuple(part.model_copy(update=limits) for part in system.partitions)})
+    series = SeriesKey(application="tiny", system="hlrs-testbed", metric=STOPPED, unit="s")
+    runs = (Failed(series=series, layout=Layout(nodes=1), count=1, longest_s=stopped),)
+    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
+    found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=(), failed=runs))
+    assert found.plan.wall_time_s == wall_time
+    assert any("after which such a run was stopped" in text for text in found.plan.decisions) == (wall_time > 1800)
 
 
 @pytest.mark.parametrize(

@@ -464,7 +464,7 @@ def _in_ascii(bare: str) -> str:
 
 
 _OF_RUNS: Final = [
-    name for name, metric in metrics.METRICS.items() if metric.unit == "s" and name.removesuffix("_time") not in metrics.PARTS
+    name for name, metric in metrics.METRICS.items() if metric.kind == "time" and name.removesuffix("_time") not in metrics.PARTS
 ]
 """Metrics of the time of a whole run."""
 

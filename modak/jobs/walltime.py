@@ -46,9 +46,9 @@ def _wall_time(request: Request, decision: Decision) -> tuple[int | None, str]:
     if asked := request.job_options.wall_time_limit:
         return _requested(request, decision, asked, upper, of_whole_run=part is None)
     if part:
-        return _without_bound(decision, f"the prediction is for one {part}, and the request does not say how many the run has")
+        return _without_bound(request, decision, f"the prediction is for one {part}, and the request does not say how many the run has")
     if upper is None:
-        return _without_bound(decision, "there is no prediction")
+        return _without_bound(request, decision, "there is no prediction")
     return _predicted(request, decision, upper)
 
 
@@ -64,10 +64,13 @@ def _requested(request: Request, decision: Decision, asked: int, upper: float | 
     return asked, f"wall time: {clock(asked)}, as requested{later}"
 
 
-def _without_bound(decision: Decision, unknown: str) -> tuple[int | None, str]:
-    """The partition's default, or what else the site wants, where no prediction says how long the run takes; ``unknown``: why not."""
+def _without_bound(request: Request, decision: Decision, unknown: str) -> tuple[int | None, str]:
+    """The partition's default, or what else the site wants, where no prediction says how long the run takes; ``unknown``: why not. More
+    than the default if a run was stopped that may have had no more than that."""
     partition, most = decision.target.partition, decision.target.max_wall_time_s(decision.nodes)
     default = partition.default_wall_time_s if partition else None
+    if default and LONGER * (stopped := _stopped_after(request, decision)) > default:
+        return _within_limit(decision, LONGER * stopped, _longer_than(stopped))
     if default and (most is None or default <= most):
         return default, f"wall time: {clock(default)}, the partition's default, because {unknown}"
     if default and most:
@@ -84,8 +87,17 @@ def _predicted(request: Request, decision: Decision, upper: float) -> tuple[int,
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, objective.confidence)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(objective.confidence)}"
     if (stopped := _stopped_after(request, decision)) > upper:
-        upper, bound = LONGER * stopped, f"{LONGER} x the {clock(math.ceil(stopped))} after which such a run was stopped"
-    wanted = math.ceil((upper + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
+        upper, bound = LONGER * stopped, _longer_than(stopped)
+    return _within_limit(decision, upper, bound)
+
+
+def _longer_than(stopped: float) -> str:
+    return f"{LONGER} x the {clock(math.ceil(stopped))} after which such a run was stopped"
+
+
+def _within_limit(decision: Decision, seconds: float, bound: str) -> tuple[int, str]:
+    """So many seconds, which are the ``bound`` of the run, and the job's start, within the limit."""
+    wanted = math.ceil((seconds + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.max_wall_time_s(decision.nodes)
     if limit and wanted > limit:
         return limit, f"wall time: {clock(limit)}, the partition's limit; {bound} plus the job's start is {clock(wanted)}"
@@ -209,8 +221,9 @@ def _stopped_before(request: Request, decision: Decision) -> Iterator[Notice]:
     stopped, asked = _stopped_after(request, decision), request.job_options.wall_time_limit
     if not stopped:
         return
+    part = only_one(request.optimisation.workload, decision.evidence.per(decision.best))
     upper, ran = decision.evidence.upper(decision.best), f"a run of this configuration was stopped after {clock(math.ceil(stopped))}"
-    longer = upper is not None and stopped > upper
+    longer = part is None and upper is not None and stopped > upper
     if asked and asked <= stopped:
         yield Notice(field="job_options.wall_time_limit", message=f"{ran}: {clock(asked)} is too short")
     elif longer:

@@ -46,8 +46,8 @@ _FLAGS: Final = frozenset(
 """Options without a value that change neither the ranks nor what they run."""
 _SETTERS: Final = ("-genv", "-env")
 """Options with a variable and its value; Open MPI's is ``-x NAME=VALUE``."""
-_SET: Final = re.compile("[^-=][^=]*=")
-"""What a variable and its value begin with; ``env`` would take a ``-`` for an option of its own, and refuses an empty name."""
+_NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+"""Of a variable."""
 COUNT: Final = re.compile("[1-9][0-9]{0,6}")
 """No longer than the largest count of a request."""
 _THREADS_SET: Final = re.compile(f"OMP_NUM_THREADS={COUNT.pattern}")
@@ -160,7 +160,7 @@ def _stated(command: tuple[Word, ...], known: Mapping[str, str]) -> tuple[dict[s
                     return None
                 counts[known[name]] = int(value or 0)
             stated = True
-        elif name == "-x" and value is not None and _SET.match(lead(value)):
+        elif name == "-x" and value is not None and re.match(f"{_NAME.pattern}=", lead(value)):
             sets.append(value)
         elif name in _PLACES and value is not None:
             if isinstance(value, str) and (each := _ON_EACH_NODE.fullmatch(value)):
@@ -184,7 +184,7 @@ def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> 
         return name, joined, place + 1
     if (short := re.fullmatch("(-[nNc])([0-9]+)", option)) and short[1] in known:
         return short[1], short[2], place + 1
-    if option in _SETTERS and isinstance(following, str) and place + 2 < len(command):
+    if option in _SETTERS and isinstance(following, str) and _NAME.fullmatch(following) and place + 2 < len(command):
         value = command[place + 2]
         return "-x", f"{following}={value}" if isinstance(value, str) else Joined(parts=(f"{following}=", *value.parts)), place + 3
     if option in ("-pernode", "--pernode"):

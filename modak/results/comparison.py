@@ -13,6 +13,7 @@ from typing import Any, Final
 from modak.errors import RequestError
 from modak.facts import same_name
 from modak.perfmodel.merging import same_label
+from modak.results.failures import STOPPED
 from modak.results.metrics import metric
 
 ASIDE: Final = frozenset(("id", "value", "repeat", "measured_at", "source", "suspect"))
@@ -60,8 +61,8 @@ def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[
     """Pairs of records that differ in ``column``, each value compared with the first of ``values`` (default: the smallest
     number, or the first by name).
 
-    Suspect records and those without a value in the column are left out. Scatter (the standard deviation of logarithms) is pooled over all
-    repeated runs.
+    Suspect records, those without a value in the column, and bounds (:data:`modak.results.failures.STOPPED`) are left out. Scatter (the
+    standard deviation of logarithms) is pooled over all repeated runs.
     """
     groups = _equal(records, column, values)
     scatter = _pooled([cell for group in groups.values() for cell in group.values()])
@@ -93,7 +94,7 @@ def _equal(
     groups: dict[tuple[tuple[str, Any], ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         value = record.get(column)
-        if value is None or record.get("suspect") or (values and str(value) not in values):
+        if value is None or record.get("suspect") or record.get("metric") == STOPPED or (values and str(value) not in values):
             continue
         groups[tuple(sorted((k, v) for k, v in record.items() if k not in aside))][str(value)].append(float(record["value"]))
     return groups

@@ -24,6 +24,7 @@ from modak.ingest.remarks import (
     on_systems,
 )
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
+from modak.results import failures
 from modak.store import catalogue
 from modak.store.engine import chunks
 from modak.store.schema import STANDING, results, series
@@ -36,7 +37,8 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from on_systems(known, named, touched)
     yield from on_names(touched, _spelt(connection, touched))
     yield from on_numbers(known, changed, _figures(connection, changed), partial(_best, connection))
-    yield from on_scatter(changed, _scattered(connection, changed))
+    values = [number for number, key in changed.items() if key.metric not in failures.METRICS]
+    yield from on_scatter(changed, _scattered(connection, values))
     yield from on_growth(changed, _single_sizes(connection, [number for number, key in changed.items() if numeric(key.params)]))
 
 
@@ -79,10 +81,10 @@ def _best(connection: Connection, number: int, largest: bool) -> Sequence[tuple[
     return connection.execute(chosen.group_by(results.c.nodes).order_by(results.c.nodes)).all()
 
 
-def _scattered(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterator[Scattered]:
+def _scattered(connection: Connection, changed: Sequence[int]) -> Iterator[Scattered]:
     columns = [results.c[name] for name in LAYOUT]
     least, most = func.min(results.c.value), func.max(results.c.value)
-    for numbers in chunks(list(changed)):
+    for numbers in chunks(changed):
         chosen = select(results.c.series_id, func.count(), least, most, *columns).where(results.c.series_id.in_(numbers), STANDING)
         rows = connection.execute(
             chosen.group_by(results.c.series_id, *columns).having(most > SCATTER * least).order_by(results.c.series_id)

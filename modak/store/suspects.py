@@ -14,7 +14,7 @@ from modak.errors import NotFound, RequestError, nearest_name
 from modak.facts import Doubted, Layout, SeriesKey, System, same_name
 from modak.ingest.table import LAYOUT, layout
 from modak.ingest.values import reader
-from modak.results import metrics, suspicion
+from modak.results import failures, metrics, suspicion
 from modak.results.suspicion import LayoutRuns
 from modak.store import catalogue, replacing, samejobs
 from modak.store.engine import chunks
@@ -251,18 +251,21 @@ def _judged(
 ) -> Iterator[tuple[Row[Any], str]]:
     """The results of a series (or of several, by their ``numbers``) that look wrong, or did so before, each with the reason (empty: none
     any more). ``rows`` are its layouts, ``gpus`` as :func:`_gpus`."""
-    places = [_place(connection, row, numbers) for row in rows]
+    is_value = key.metric not in failures.METRICS
+    places = [_place(connection, row, numbers, compares=is_value) for row in rows]
     _exclude_impossible(places, gpus.get(same_name(key.system)) if key.system else None)
     sound = [place for place in places if not place.reason]  # the others, of unknown size, say nothing about these
-    _compare(sound, metrics.known_metric(key.metric, key.unit))
+    if is_value:
+        _compare(sound, metrics.known_metric(key.metric, key.unit))
     for place in places:
         for run in _rows(connection, _at(place.row, numbers)) if place.reason else place.odd:
             if not run.by_hand:
                 yield run, place.reason or place.outlier(run) or ""
 
 
-def _place(connection: Connection, row: Row[Any], numbers: Sequence[int]) -> _Place:
-    if row.most > suspicion.FACTOR * row.least:
+def _place(connection: Connection, row: Row[Any], numbers: Sequence[int], *, compares: bool) -> _Place:
+    """``compares``: whether runs of one layout should be alike. Those that failed, or were stopped, need not."""
+    if compares and row.most > suspicion.FACTOR * row.least:
         at = _at(row, numbers)
         middle = _middle(connection, at, row.runs)
         return _Place(row, _rows(connection, at, or_(_far(middle), DOUBTED)), middle)

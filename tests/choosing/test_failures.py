@@ -275,6 +275,14 @@ def test_a_run_that_was_stopped_tells_of_nothing_else(known: Known, times: dict[
     assert (plan.wall_time_s, plan.warnings) == (without.wall_time_s, without.warnings)
 
 
+def test_a_run_that_was_stopped_does_not_contradict_the_time_of_an_epoch(known: Known) -> None:
+    """If the request does not say how many epochs the run has, nobody knows what the whole run takes."""
+    epochs = SERIES.model_copy(update={"metric": "epoch_time"})
+    models = fit([Result(series=epochs, layout=layout(counts), value=time) for counts, time in UP_TO_FOUR.items()])
+    plan = optimise(asked(), replace(known(None), models=models, failed=(stopped(1200),))).plan
+    assert not [warning.message for warning in plan.warnings if TOLD in warning.message]
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -109,6 +109,7 @@ def test_a_count_may_be_the_schedulers(launcher: str) -> None:
         "mpirun -np 8 -genv -S B ./solver",
         "mpirun -np 8 -x -u=A ./solver",
         "mpirun -np 8 -x =1 ./solver",
+        "mpirun -genv A=B 1 -np 8 ./solver",
         "./mpirun.sh -np 8 ./solver",
     ],
 )

@@ -92,6 +92,11 @@ def test_more_is_better_for_rates_and_suspect_rows_do_not_count() -> None:
     assert [(pair.better, pair.counts) for pair in compare(runs, "system")] == [("two", (1, 1))]
 
 
+def test_bounds_are_not_compared() -> None:
+    """A run that was stopped sooner is no better one."""
+    assert compare([{**run, "metric": "stopped_after"} for run in records(one=[10.0], two=[20.0])], "system") == []
+
+
 def test_groups_are_in_the_order_of_their_numbers() -> None:
     """16 nodes come after 2, and 27000000 cells after 8000000, although parameters are texts."""
     sizes = [(nodes, cells) for nodes in (16, 2) for cells in ("27000000", "8000000", "fine")]

@@ -16,6 +16,15 @@ def test_suspicious_rows_are_stored_and_kept_out_of_fits(store: Store) -> None:
     assert {64.0, 128.0}.isdisjoint(size for curve in store.models("3dgan") for size in curve.sizes)
 
 
+def test_runs_that_were_stopped_may_differ_by_any_factor(store: Store) -> None:
+    """The longest of them counts, also where others were stopped at once, on as many nodes or on fewer."""
+    times = [(1, 2.0), (2, 10.0), (2, 11.0), (2, 5000.0)]
+    rows = "".join(f"a,s,{nodes},stopped_after,{value},s\n" for nodes, value in times)
+    report = store.load([csv_table(f"application,system,nodes,metric,value,unit\n{rows}")], ME)
+    assert (report.suspicious, [note for note in report.notes if "differ by a factor" in note]) == ((), [])
+    assert [(one.layout.nodes, one.count, one.longest_s) for one in store.failed("a")] == [(1, 1, 2.0), (2, 3, 5000.0)]
+
+
 GPUS = "application,system,nodes,gpus_per_node,metric,value\n" + "".join(
     f"a,My_Cluster,{nodes},{gpus},wall_time,{value}\n" for nodes, gpus, value in ((1, 4, 100.5), (2, 8, 52.25), (4, 16, 28.5))
 )
