@@ -7,7 +7,8 @@ import json
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,29 @@ def test_a_server_that_speaks_another_protocol_is_status_3(mail_server: str) -> 
         Remote(mail_server).listing("systems")
 
 
+@contextmanager
+def answering(status: int, body: bytes, headers: Mapping[str, str]) -> Iterator[str]:
+    """The address of another server than MODAK's, which answers one request at once, whatever it is."""
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.do_GET()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+
+
 @pytest.mark.parametrize(
     ("status", "body", "told"),
     [
@@ -239,22 +263,9 @@ def test_a_server_that_speaks_another_protocol_is_status_3(mail_server: str) -> 
 )
 def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes, told: str) -> None:
     """A proxy's page, another program on that port: the address and the status, not the page."""
-
-    class Other(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Other)
-    threading.Thread(target=server.handle_request, daemon=True).start()
-    with pytest.raises(Unavailable, match=f"answered {told} and no document") as raised:
-        Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
-    server.server_close()
+    said = f"answered {told} and no document"
+    with answering(status, body, {"Content-Length": str(len(body))}) as address, pytest.raises(Unavailable, match=said) as raised:
+        Remote(address).listing("systems")
     assert raised.value.exit_code == 3
 
 
@@ -267,43 +278,15 @@ def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes, told
 )
 def test_what_stands_between_says_what_became_of_the_answer(status: int, header: str, value: str, told: str) -> None:
     """A proxy whose time was over, or that leads from http to https: no token is sent there."""
-
-    class Between(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header(header, value)
-            self.end_headers()
-            self.wfile.write(b'{"items":')
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Between)
-    threading.Thread(target=server.handle_request, daemon=True).start()
-    with pytest.raises(Unavailable, match=told):
-        Remote(f"http://127.0.0.1:{server.server_port}").listing("systems")
-    server.server_close()
+    with answering(status, b'{"items":', {header: value}) as address, pytest.raises(Unavailable, match=told):
+        Remote(address).listing("systems")
 
 
 def test_a_body_that_is_refused_before_all_of_it_is_sent_says_why() -> None:
     """A proxy answers 401 or 413 at once, and closes the connection, while the rest is on its way."""
     problem = b'{"title": "the body is too large", "errors": [{"field": "", "message": "at most 64 MB"}]}'
-
-    class Refusing(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.send_response(413)
-            self.send_header("Content-Length", str(len(problem)))
-            self.end_headers()
-            self.wfile.write(problem)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Refusing)
-    threading.Thread(target=server.handle_request, daemon=True).start()
-    with pytest.raises(RemoteError, match="at most 64 MB"):
-        Remote(f"http://127.0.0.1:{server.server_port}").validate({"job": {"application": {"executable": "a" * 50_000_000}}})
-    server.server_close()
+    with answering(413, problem, {"Content-Length": str(len(problem))}) as address, pytest.raises(RemoteError, match="at most 64 MB"):
+        Remote(address).validate({"job": {"application": {"executable": "a" * 50_000_000}}})
 
 
 def test_a_certificate_of_an_unknown_authority_names_the_setting(tmp_path: Path) -> None:

@@ -135,12 +135,12 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     rest = command[place:]
     if not rest or rest[0] == "" or "=" in lead(rest[0]):  # no program, but an assignment
         return None
-    before = [word for word in setting if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
-    threads = [word for word in (*before, *sets) if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
+    threads = [word for word in (*setting, *sets) if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
     counts = ({"threads": int(threads[-1].partition("=")[2])} if threads else {}) | options
     if any(map(torch_starter, started_by(split_env(rest)[1]))):  # each node has one: these are not the ranks
         counts = {name: count for name, count in counts.items() if name == "node_count"}
     kept = tuple(word for word in (*setting[1:], *sets) if word not in threads)
+    before = [word for word in setting if word in threads]
     left_out = line((*before[-1:], *command[:place])).replace(":?}", "}")
     return Launched(("env", *kept, *rest) if kept else rest, left_out, counts, has_counts)
 

@@ -16,7 +16,8 @@ from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
 from modak.perfmodel.cells import Cell
 from modak.perfmodel.precisions import PRECISIONS
-from modak.results.failures import COUNTED, STOPPED
+from modak.results.failures import METRICS as FAILURES
+from modak.results.failures import STOPPED
 from modak.store.engine import chunks
 from modak.store.schema import LEFT_OUT, ONCE, REPLACED, STANDING, instant, loads, results, series, texts
 from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, by_number, carrying, from_row, has_params, matching
@@ -180,7 +181,7 @@ def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence
 
 def failed(connection: Connection, application: str) -> tuple[Failed, ...]:
     """The failed and stopped runs of an application, by series and layout."""
-    of_them = and_(series.c.application == application, series.c.metric.in_((*COUNTED, STOPPED)))
+    of_them = and_(series.c.application == application, series.c.metric.in_(FAILURES))
     keys = by_number(connection, of_them)
     place = (results.c.series_id, *(results.c[name] for name in LAYOUT))
     values = (func.sum(results.c.value).label("total"), func.max(results.c.value).label("most"), func.count().label("rows"))
