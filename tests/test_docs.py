@@ -131,6 +131,13 @@ def test_links_between_documents_lead_somewhere() -> None:
     assert lost == [], "nothing is there"
 
 
+def test_percentages_are_written_without_a_blank() -> None:
+    """In text and tables alike; code is as it is typed or printed."""
+    code = re.compile(r"^```.*?^```|`[^`]*`", re.DOTALL | re.MULTILINE)
+    apart = [f"{file.name}: {text}" for file in PAGES for text in re.findall(r"\S+\d\s+%", code.sub("", file.read_text()))]
+    assert apart == []
+
+
 def sections(page: Path) -> set[str]:
     """The names of a page's headings in links, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)

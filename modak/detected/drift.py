@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from modak.detected.partitions import EXCLUSIVE, JOB_LIMITS, LISTS
+from modak.detected.partitions import DEFAULTS, EXCLUSIVE, JOB_LIMITS, LISTS
 from modak.facts import Partition, System
 
 NONE: Final[Mapping[str, int]] = MappingProxyType({})
@@ -65,18 +65,12 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
     queue = next((one for one in stored.queues if one.name == seen.name), None)
     yield Drift(f"{at}.max_wall_time_s", (queue and queue.max_wall_time_s) or stored.max_wall_time_s, seen.max_wall_time_s)
     if queue is None or stored.name == seen.name:
-        yield Drift(f"{at}.nodes", stored.nodes, seen.nodes)
-        yield Drift(f"{at}.max_nodes", stored.max_nodes, seen.max_nodes)
-        yield Drift(f"{at}.default", stored.default, seen.default)
-        yield from (Drift(f"{at}.{name}", getattr(stored, name), True) for name in EXCLUSIVE if getattr(seen, name))
+        yield from _compared(at, ("nodes", "max_nodes", "default", *_given(seen, EXCLUSIVE)), stored, seen)
     for sizes in (one for one in seen.queues if not one.qos):
         same = [one for one in stored.queues if one.name == sizes.name]
         yield Drift(f"{at}.min_nodes", min((one.min_nodes for one in same), default=1), sizes.min_nodes)
-        usual = next((one for one in same if not one.qos), None)
-        yield from (Drift(f"{at}.{name}", getattr(usual, name, None), getattr(sizes, name)) for name in JOB_LIMITS)
-    for name in ("default_wall_time_s", "default_memory_gb", "default_memory_per_cpu_gb"):
-        if getattr(seen, name):
-            yield Drift(f"{at}.{name}", getattr(stored, name), getattr(seen, name))
+        yield from _compared(at, JOB_LIMITS, next((one for one in same if not one.qos), None), sizes)
+    yield from _compared(at, _given(seen, ("default_wall_time_s", *DEFAULTS)), stored, seen)
     if seen.features and {*seen.features} != {*stored.features}:
         yield Drift(f"{at}.features", ", ".join(stored.features) or None, ", ".join(seen.features))
     if seen.qos:
@@ -87,6 +81,14 @@ def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
             yield Drift(f"{at}.node.{name}", was, now)
     if seen.node.numa_modes:
         yield Drift(f"{at}.node.numa_modes", stored.node.standard_numa_domains, seen.node.standard_numa_domains)
+
+
+def _given(of: Partition, names: Iterable[str]) -> list[str]:
+    return [name for name in names if getattr(of, name)]
+
+
+def _compared(at: str, names: Iterable[str], stored: Any, seen: Any) -> Iterator[Drift]:
+    return (Drift(f"{at}.{name}", getattr(stored, name, None), getattr(seen, name)) for name in names)
 
 
 def _lists(stored: Partition, seen: Partition) -> Iterator[tuple[str, Drift]]:

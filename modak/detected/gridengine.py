@@ -76,20 +76,22 @@ def _chosen(queues: Sequence[Mapping[str, str]], told: Mapping[str, Mapping[str,
     For several, whose helpers Grid Engine has to start: one that gives all slots of a host, else one that fills hosts up. If there is none
     but a queue has such jobs, none is chosen: with that for one node they would wait for ever.
     """
-    lists = [listed for queue in queues if (listed := _environments(queue))]
-    larger = [listed for queue in queues if (listed := _environments(queue)) and not _most_nodes(queue, told)]
-    usable = {name: one for name, one in told.items() if one.get("user_lists", "NONE") == "NONE" and one.get("slots") != "0"}
-    inside = [name for name in usable if lists and all(name in listed for listed in lists)]
-    across = [
-        name for name, one in usable.items() if larger and one.get("control_slaves") == "TRUE" and all(name in listed for listed in larger)
-    ]
-    first, last = (
-        next((name for rule in rules for name in names if usable[name].get("allocation_rule") == rule), None)
-        for names, rules in ((inside, ("$pe_slots",)), (across, (str(slots), "$fill_up")))
-    )
+    parallel = [queue for queue in queues if _environments(queue)]
+    larger = [queue for queue in parallel if not _most_nodes(queue, told)]
+    inside, across = _in_all(parallel), _in_all(larger)
+    usable = [(name, one) for name, one in told.items() if one.get("user_lists", "NONE") == "NONE" and one.get("slots") != "0"]
+    rules = {name: one.get("allocation_rule") for name, one in usable if name in inside}
+    starting = {name: one.get("allocation_rule") for name, one in usable if name in across and one.get("control_slaves") == "TRUE"}
+    first = next((name for name, rule in rules.items() if rule == "$pe_slots"), None)
+    last = next((name for wanted in (str(slots), "$fill_up") for name, rule in starting.items() if rule == wanted), None)
     if (larger and not last) or (not first and last not in inside):
         return ()
     return tuple(name for name in (first, last) if name)
+
+
+def _in_all(queues: Sequence[Mapping[str, str]]) -> set[str]:
+    """The parallel environments that each of these queues has; none where there is no queue."""
+    return set.intersection(*map(set, map(_environments, queues))) if queues else set()
 
 
 def _hosts(text: str) -> Iterator[tuple[SeenNode, Mapping[str, int]]]:

@@ -119,15 +119,19 @@ def _partition(seen: SeenPartition, cluster: Cluster, here: Machine, probed: Map
     label = f"partition {plain(seen.name, 64)}"
     nodes = tuple(node for node in cluster.nodes if seen.name in node.partitions)
     if seen.closed:
-        return Findings(notes=(f"{label} is left out: {seen.closed}",))
+        return _left_out(label, seen.closed)
     if not nodes:
-        return Findings(notes=(f"{label} is left out: no node of it is shown (powered down, or not for everyone to see)",))
+        return _left_out(label, "no node of it is shown (powered down, or not for everyone to see)")
     several, notes = kinds.kinds(seen, nodes)
     shown = kinds.count(nodes)
     if seen.nodes is not None and seen.nodes != shown:
         notes = (*notes, f"{label}: the scheduler counts {seen.nodes} nodes and shows {shown}; those shown are entered")
     typed = [one for kind in several for one in (kinds.by_gpu(kind) if cluster.scheduler == "slurm" else (kind,))]
     return _joined([Findings(notes=notes), *(_kind(kind, cluster, here, probed, known) for kind in typed)])
+
+
+def _left_out(label: str, why: str) -> Findings:
+    return Findings(notes=(f"{label} is left out: {why}",))
 
 
 def _conditions(cluster: Cluster) -> tuple[str, ...]:
@@ -150,22 +154,22 @@ def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, 
     machine, trouble = machine_for(kind, here, probed, cluster.scheduler)
     own = machine.processor if machine else None
     if machine is None or own is None:
-        return Findings(notes=(f"{kind.label} is left out: {trouble or 'lscpu did not answer'}",))
+        return _left_out(kind.label, trouble or "lscpu did not answer")
     processor = hardware.processor(own, known.processors, f"lscpu -J {known.dated}, on {machine.place}")
     if processor is None:
-        return Findings(notes=(f"{kind.label} is left out: vendor and type of its processor {own.model!r} are unknown",))
+        return _left_out(kind.label, f"vendor and type of its processor {own.model!r} are unknown")
+    there, fewest = kinds.count(kind.nodes), kind.partition.min_nodes or 1
+    if there < fewest:
+        return _left_out(kind.label, f"a job there has {fewest} nodes or more, and of these there are {there}")
     accelerator, of_accelerator = _accelerator(kind, machine, known)
     kind = _as_shown(kind, own)
     topology = _topology(kind.node, own)
     limited = not _gives_no_memory(kind, cluster.scheduler)
     node = {**topology, **_node(kind, machine, topology, taken=bool(trouble), limited=limited), "processor": processor.name}
     node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0].number} if accelerator else {}
-    there, fewest = kinds.count(kind.nodes), kind.partition.min_nodes or 1
-    if there < fewest:
-        return Findings(notes=(f"{kind.label} is left out: a job there has {fewest} nodes or more, and of these there are {there}",))
     partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
     if fault := fault_in(Partition, partition):
-        return Findings(notes=(f"{kind.label} is left out: {plain(fault)}",))
+        return _left_out(kind.label, plain(fault))
     unnamed = len(kind.node.gpus) == 1 and not accelerator
     return Findings(
         partitions=(partition,),
@@ -200,15 +204,14 @@ def _node(kind: NodeKind, machine: Machine, topology: Mapping[str, int | None], 
     """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used.
     ``limited``: the partition's limits of memory are what jobs may ask for."""
     limits = (kind.partition.memory_gb, _of_all_cpus(kind, topology)) if limited else ()
-    usable = [value for value in (*(node.usable_memory_gb for node in kind.nodes), *limits) if value]
-    total = [value for node in kind.nodes if (value := node.memory_gb)] or [value for value in [machine.memory_gb] if value and not taken]
-    fits = total and (not usable or min(total) >= min(usable))
+    usable = least(*(node.usable_memory_gb for node in kind.nodes), *limits)
+    total = least(*(node.memory_gb for node in kind.nodes)) or (None if taken else machine.memory_gb)
     same = machine.processor is not None and kind.node.sockets in (None, machine.processor.sockets)
     return {
         "reserved_cores": _reserved(kind, topology) or None,
         "numa_modes": [{"domains": machine.numa_domains, "standard": True}] if machine.numa_domains and same else None,
-        "memory_gb": min(total) if fits else None,
-        "usable_memory_gb": min(usable, default=None),
+        "memory_gb": total if total and total >= (usable or 0) else None,
+        "usable_memory_gb": usable,
     }
 
 
@@ -243,7 +246,7 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "default": True if seen.default and kind.name == seen.name else None,
         "only_if_named": seen.reserved or None,
         "whole_nodes": seen.whole_nodes or None,
-        "shared_nodes": True if scheduler == "slurm" and _is_part(seen.usable_cpus, kind.node.cpus) else None,
+        "shared_nodes": True if scheduler == "slurm" and _part(seen.usable_cpus, kind.node.cpus) else None,
         "nodes": there,
         "max_nodes": max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
@@ -267,9 +270,9 @@ def _whole_nodes(limit: int | None, of_node: int | None, fewest: int | None) -> 
     return max(fewest or 1, limit // of_node) if limit and of_node else None
 
 
-def _is_part(limit: float | None, of_node: float | None) -> bool:
-    """Whether a limit of CPUs, GPUs or memory is below what a node has."""
-    return bool(limit and of_node and limit < of_node)
+def _part(limit: float | None, of_node: float | None) -> float | None:
+    """A limit of CPUs, GPUs or memory that is below what a node has; ``None`` for others."""
+    return limit if limit and of_node and limit < of_node else None
 
 
 def _queues(called: str, kind: NodeKind, largest: int) -> Iterator[Mapping[str, Any]]:
@@ -317,14 +320,14 @@ def _job_limits(one: SeenQos, node: SeenNode, largest: int) -> Mapping[str, floa
         "min_nodes": fewest,
         "max_nodes": max_nodes,
         "min_cpus": one.min_cpus if one.min_cpus != 1 else None,
-        "max_cpus": one.max_cpus if _is_part(one.max_cpus, cpus) else None,
+        "max_cpus": _part(one.max_cpus, cpus),
         "min_gpus": one.min_gpus,
-        "max_gpus": one.max_gpus if _is_part(one.max_gpus, gpus) else None,
+        "max_gpus": _part(one.max_gpus, gpus),
         "min_memory_gb": one.min_memory_gb if memory else None,
-        "max_memory_gb": one.max_memory_gb if memory and _is_part(one.max_memory_gb, memory * (max_nodes or 1)) else None,
-        "max_cpus_per_node": one.cpus_per_node if _is_part(one.cpus_per_node, cpus) else None,
-        "max_gpus_per_node": one.gpus_per_node if _is_part(one.gpus_per_node, gpus) else None,
-        "max_memory_per_node_gb": one.memory_per_node_gb if _is_part(one.memory_per_node_gb, memory) else None,
+        "max_memory_gb": _part(one.max_memory_gb, memory and memory * (max_nodes or 1)),
+        "max_cpus_per_node": _part(one.cpus_per_node, cpus),
+        "max_gpus_per_node": _part(one.gpus_per_node, gpus),
+        "max_memory_per_node_gb": _part(one.memory_per_node_gb, memory),
         "max_wall_time_s": one.max_wall_time_s,
     }
     return {name: value for name, value in limits.items() if value is not None}

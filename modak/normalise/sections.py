@@ -154,22 +154,21 @@ def spelt(
     if all(map(known.__contains__, given)) and None not in given.values():
         return dict(zip(given, given, strict=True)), ()
     names = {key: key if key in known else others.get(fold(key)) for key in given}
-    said = {name for key, name in names.items() if given[key] is not None and not is_blank(given[key])}
-    exact = {key for key, value in given.items() if value is not None and not (key in said and is_blank(value))}
+    written = {key: name for key, name in names.items() if name is not None and given[key] is not None}
+    said = {name for key, name in written.items() if not is_blank(given[key])}
+    empty = {key for key, name in written.items() if name in said and is_blank(given[key])}
     keys: dict[str, Any] = {}
     notes: list[Fault] = []
-    for key, name in names.items():
-        if name is None or given[key] is None:
-            continue
-        if name in said and is_blank(given[key]):
-            notes.append(Fault(join(path, label(key)), EMPTY))
-            continue
-        if name in keys or (name in exact and key != name):
-            notes.append(Fault(join(path, label(key)), f"ignored: {name!r} is given, too"))
-            continue
-        keys[name] = key
-        if str(key).replace("-", "_") != name:
-            notes.append(Fault(join(path, label(key)), f"the key is read as {name!r}"))
+    for key, name in written.items():
+        if key in empty:
+            why = EMPTY
+        elif name in keys or (key != name and name in written and name not in empty):
+            why = f"ignored: {name!r} is given, too"
+        else:
+            keys[name] = key
+            why = "" if str(key).replace("-", "_") == name else f"the key is read as {name!r}"
+        if why:
+            notes.append(Fault(join(path, label(key)), why))
     return keys, tuple(notes) + unknown_keys([key for key, name in names.items() if name is None], known, path)
 
 

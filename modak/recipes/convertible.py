@@ -18,7 +18,15 @@ from modak.recipes.forms import Form
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _WITHIN: Final = r"(?:[^\"\\`$]|\$(?!\())*"
 """What double quotes may hold: no command, which a shell would run and Docker takes as it is."""
-_PLAIN: Final = re.compile(rf"{_NAME}=(?:(?:[^\s\"'\\`$]|\$(?!\())*|\"{_WITHIN}\"|'[^']*')")
+_PATH: Final = r"[^\s\[\]*?$\"'\\]+"
+_FORMS: Final = {
+    "COPY": (re.compile(rf"(?!-){_PATH}\s+{_PATH}"), "COPY of anything but one plain path to another"),
+    "ENV": (re.compile(rf"{_NAME}=(?:(?:[^\s\"'\\`$]|\$(?!\())*|\"{_WITHIN}\"|'[^']*')"), "ENV with anything but one NAME=value"),
+    "LABEL": (re.compile(r"[A-Za-z0-9._-]+=(?:[^\s\"'\\]*|\"[^\"\\]*\")"), "LABEL with anything but one NAME=value"),
+    "WORKDIR": (re.compile(r"/[A-Za-z0-9._/-]*"), "WORKDIR that is no plain absolute path"),
+    "USER": (re.compile("root"), "USER"),
+}
+"""The form in which spython reads an instruction as Docker does, and the fault of any other."""
 _EXPORT: Final = re.compile(rf"(?:export\s+)?{_NAME}=(?:[^\s\"'\\;&|`()]*|\"{_WITHIN}\")")
 _IGNORED: Final = frozenset(("CMD", "ENTRYPOINT", "EXPOSE", "MAINTAINER"))
 """Instructions that jobs do not need: a job names its own command."""
@@ -76,15 +84,10 @@ def _docker_fault(word: str, rest: str, stages: int) -> str | None:
         return "a second stage" if stages > 1 else "options and names of FROM" if len(rest.split()) != 1 or "$" in rest else None
     if word == "RUN":
         return "RUN with a list or options" if rest[:1] == "[" or rest[:2] == "--" else "a here-document" if "<<" in rest else None
-    if word == "COPY":
-        plain = not re.search(r"[\[\]*?$\"'\\]|^-", rest) and len(rest.split()) == 2
-        return None if plain else "COPY of anything but one plain path to another"
-    if word in ("ENV", "LABEL"):
-        pattern = _PLAIN if word == "ENV" else re.compile(r"[A-Za-z0-9._-]+=(?:[^\s\"'\\]*|\"[^\"\\]*\")")
-        return None if pattern.fullmatch(rest) else f"{word} with anything but one NAME=value"
-    if word == "WORKDIR":
-        return None if re.fullmatch(r"/[A-Za-z0-9._/-]*", rest) else "WORKDIR that is no plain absolute path"
-    return None if word in _IGNORED or (word == "USER" and rest == "root") else f"{word}"
+    if word in _FORMS:
+        form, fault = _FORMS[word]
+        return None if form.fullmatch(rest) else fault
+    return None if word in _IGNORED else word
 
 
 def _in_definition(text: str) -> Iterator[tuple[int, str]]:

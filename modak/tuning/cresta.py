@@ -67,13 +67,9 @@ def read(text: str) -> Cresta:
     scope = tune.get("scope", " ".join(types)).split()
     faults += [fault for line in lines if (fault := _unsupported(line, types))]
     faults += [_fault(0, f"{name} is in the scope and has no type and range") for name in scope if name not in types or name not in ranges]
-    values: dict[str, tuple[dsl.Value, ...]] = {}
-    defaults: dict[str, dsl.Value] = {}
-    for name in scope:
-        if name in ranges and name in types:
-            values[name], default = _range(ranges[name], types[name], faults)
-            if default is not None:
-                defaults[name] = default
+    found = {name: _range(ranges[name], types[name], faults) for name in scope if name in ranges and name in types}
+    values = {name: possible for name, (possible, _) in found.items()}
+    defaults = {name: default for name, (_, default) in found.items() if default is not None}
     metric = _metric(tune, faults)
     if not values and not faults:
         faults.append(_fault(0, "no parameter is named"))
