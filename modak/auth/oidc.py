@@ -171,14 +171,14 @@ def _scopes(claim: object) -> Iterator[str]:
 
 
 def _keys(document: Mapping[str, Any]) -> Iterator[tuple[str, PyJWK]]:
-    """The issuer's keys for signatures by their names, without keys of unknown kinds."""
+    """The issuer's keys for signatures by their names, without keys of unknown kinds, and without private ones, which sign for anybody."""
     from jwt import PyJWK, PyJWTError
 
     for entry in document["keys"]:
-        if entry.get("use", "sig") == "sig" and isinstance(entry.get("kid"), str) and entry.get("kty") in ("RSA", "EC", "OKP"):
+        if entry.get("use", "sig") == "sig" and isinstance(entry.get("kid"), str) and "d" not in entry:
             try:
                 key = PyJWK(entry)
-            except PyJWTError:
+            except (PyJWTError, NotImplementedError, TypeError):  # the last two: of the algorithm "none", or of one that is no text
                 continue
             if key.algorithm_name in ALGORITHMS:
                 yield entry["kid"], key

@@ -47,6 +47,9 @@ class Provider:
             enciphering = json.loads(RSAAlgorithm.to_jwk(KEYS["second"].public_key())) | {"kid": "enciphering", "use": "enc"}
             odd = [
                 enciphering,
+                json.loads(ECAlgorithm.to_jwk(CURVE)) | {"kid": "private"},
+                public[0] | {"kid": "unsigned", "alg": "none"},
+                public[0] | {"kid": "several", "alg": ["RS256"]},
                 {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
                 {"kty": "RSA", "kid": "broken"},
             ]

@@ -78,6 +78,7 @@ HOSTILE: dict[str, Callable[[Provider], str]] = {
     "signed by another": lambda p: p.token(key=KEYS["second"]),
     "signed with a shared secret": lambda p: p.token(key="secret" * 10, algorithm="HS256", header={"kid": "shared"}),
     "signed with a key for enciphering": lambda p: p.token(key=KEYS["second"], header={"kid": "enciphering"}),
+    "signed with a private key that is published": lambda p: p.token(key=CURVE, algorithm="ES256", header={"kid": "private"}),
     "of another algorithm than its key": lambda p: p.token(algorithm="PS256"),
     "of an algorithm that is not pinned": lambda p: p.token(algorithm="RS512"),
     "changed": lambda p: tampered(p.token()),
