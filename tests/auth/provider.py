@@ -19,6 +19,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 AUDIENCE = "modak-test"
 KEYS = {name: rsa.generate_private_key(65537, 2048) for name in ("first", "second")}
+WEAK = rsa.generate_private_key(65537, 1024)  # noqa: S505
 CURVE = ec.generate_private_key(ec.SECP256R1())
 
 
@@ -47,6 +48,10 @@ class Provider:
             enciphering = json.loads(RSAAlgorithm.to_jwk(KEYS["second"].public_key())) | {"kid": "enciphering", "use": "enc"}
             odd = [
                 enciphering,
+                json.loads(RSAAlgorithm.to_jwk(WEAK.public_key())) | {"kid": "weak"},
+                json.loads(ECAlgorithm.to_jwk(CURVE)) | {"kid": "private"},
+                public[0] | {"kid": "unsigned", "alg": "none"},
+                public[0] | {"kid": "several", "alg": ["RS256"]},
                 {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
                 {"kty": "RSA", "kid": "broken"},
             ]

@@ -22,7 +22,7 @@ from modak.api.access import issuer_of
 from modak.auth import oidc
 from modak.errors import DataError, Unauthorised, Unavailable
 from modak.settings import Settings
-from tests.auth.provider import AUDIENCE, CURVE, KEYS, Provider, running
+from tests.auth.provider import AUDIENCE, CURVE, KEYS, WEAK, Provider, running
 from tests.conftest import PATIENCE_S, until
 
 
@@ -78,6 +78,8 @@ HOSTILE: dict[str, Callable[[Provider], str]] = {
     "signed by another": lambda p: p.token(key=KEYS["second"]),
     "signed with a shared secret": lambda p: p.token(key="secret" * 10, algorithm="HS256", header={"kid": "shared"}),
     "signed with a key for enciphering": lambda p: p.token(key=KEYS["second"], header={"kid": "enciphering"}),
+    "signed with a private key that is published": lambda p: p.token(key=CURVE, algorithm="ES256", header={"kid": "private"}),
+    "signed with a key that is too short": lambda p: p.token(key=WEAK, header={"kid": "weak"}),
     "of another algorithm than its key": lambda p: p.token(algorithm="PS256"),
     "of an algorithm that is not pinned": lambda p: p.token(algorithm="RS512"),
     "changed": lambda p: tampered(p.token()),
@@ -109,6 +111,7 @@ HOSTILE: dict[str, Callable[[Provider], str]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The RSA key is 1024 bits long")
 @pytest.mark.parametrize("what", HOSTILE)
 def test_a_hostile_token_is_nobodys(provider: Provider, issuer: oidc.Issuer, what: str) -> None:
     """All of them are refused with the same words, while a good one is let in."""
@@ -121,9 +124,9 @@ def test_a_hostile_token_is_nobodys(provider: Provider, issuer: oidc.Issuer, wha
 @pytest.mark.parametrize(("key", "name", "algorithm"), [(KEYS["first"], "first", "RS256"), (CURVE, "curve", "ES256")])
 def test_a_good_token_is_its_subjects(provider: Provider, issuer: oidc.Issuer, key: object, name: str, algorithm: str) -> None:
     """Under the name of the subject, with the scopes that the claim lists; other words mean nothing."""
-    token = provider.token(key=key, algorithm=algorithm, header={"kid": name}, scope="openid load modak:load modak:everything modak:read")
-    found = issuer.principal(token)
-    assert (found.name, found.scopes) == ("oidc:ada", frozenset(("load", "read")))
+    claims = {"sub": "a" * oidc.LONGEST_NAME, "scope": "openid load modak:load modak:everything modak:read"}
+    found = issuer.principal(provider.token(key=key, algorithm=algorithm, header={"kid": name}, **claims))
+    assert (found.name, found.scopes) == (f"oidc:{claims['sub']}", frozenset(("load", "read")))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +180,25 @@ def test_an_issuer_that_does_not_answer_is_503(provider: Provider, issuer: oidc.
         with pytest.raises(Unavailable):
             issuer.principal(provider.token())
     assert sum(provider.asked.values()) == 1
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_an_issuer_that_did_not_answer_is_soon_asked_again(
+    provider: Provider, issuer: oidc.Issuer, moment: list[float], known: bool
+) -> None:
+    """Sooner than for a key that it did not have, whether or not it answered before."""
+    if known:
+        issuer.principal(provider.token())
+    moment[0] += oidc.MISSING_KEY_WAIT_S
+    provider.names.append("second")
+    token = provider.token(key=KEYS["second"], header={"kid": "second"})
+    for wait, broken in ((0, True), (oidc.FAILURE_WAIT_S - 1, False)):
+        moment[0] += wait
+        provider.broken = broken
+        with pytest.raises(Unavailable):
+            issuer.principal(token)
+    moment[0] += 1
+    assert issuer.principal(token).name == "oidc:ada"
 
 
 def test_an_issuer_that_answers_byte_by_byte_is_503(provider: Provider, issuer: oidc.Issuer) -> None:
