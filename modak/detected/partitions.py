@@ -203,7 +203,7 @@ def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:
 def _node(kind: NodeKind, machine: Machine, topology: Mapping[str, int | None], *, taken: bool, limited: bool) -> Mapping[str, Any]:
     """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used.
     ``limited``: the partition's limits of memory are what jobs may ask for."""
-    limits = (kind.partition.memory_gb, _of_all_cpus(kind, topology)) if limited else ()
+    limits = (kind.partition.memory_gb, _of_all_cores(kind, topology)) if limited else ()
     usable = least(*(node.usable_memory_gb for node in kind.nodes), *limits)
     total = least(*(node.memory_gb for node in kind.nodes)) or (None if taken else machine.memory_gb)
     same = machine.processor is not None and kind.node.sockets in (None, machine.processor.sockets)
@@ -215,13 +215,11 @@ def _node(kind: NodeKind, machine: Machine, topology: Mapping[str, int | None], 
     }
 
 
-def _of_all_cpus(kind: NodeKind, topology: Mapping[str, int | None]) -> float | None:
-    """What the partition's limit of memory per CPU leaves of a node; a job that asks for more is rejected, or charged for more CPUs."""
+def _of_all_cores(kind: NodeKind, topology: Mapping[str, int | None]) -> float | None:
+    """What the partition's limit of memory per CPU leaves of a node; a job that asks for more is rejected, or charged for more CPUs. Where
+    hardware threads are CPUs, a job that does not use them has one CPU of each core, and cannot get more."""
     cores, per_cpu = topology["cores"], kind.partition.memory_per_cpu_gb
-    if not (cores and per_cpu):
-        return None
-    threads = (topology["threads_per_core"] or 1) if _threads_are_cpus(kind.node, topology) else 1
-    return round((cores - _reserved(kind, topology)) * threads * per_cpu, 9)
+    return round((cores - _reserved(kind, topology)) * per_cpu, 9) if cores and per_cpu else None
 
 
 def _reserved(kind: NodeKind, topology: Mapping[str, int | None]) -> int:

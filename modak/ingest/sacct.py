@@ -19,6 +19,8 @@ REPLACED: Final = {"JobID": "JobIDRaw", "Elapsed": "ElapsedRaw"}
 ASKED: Final = "ask with sacct --parsable2 --format=JobID,JobName,State,ElapsedRaw,NNodes,NTasks,AllocCPUS,AllocTRES,Partition,Cluster"
 FAILED: Final = ("FAILED", "OUT_OF_MEMORY", "NODE_FAIL", "TIMEOUT")
 """How a step ends that did not do its work; one that the end of the script stops, as that of a monitor, is ``CANCELLED``."""
+STARTERS: Final = frozenset(("hydra_bstrap_proxy", "hydra_pmi_proxy", "pmi_proxy", "orted", "prted", "torchrun"))
+"""Steps of one task a node that starts the ranks there, as ``mpirun`` has them: Slurm does not count those."""
 _MARKS: Final = "|,;\t"
 """What ``--delimiter`` may have put between cells."""
 _NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
@@ -40,6 +42,7 @@ _GPUS: Final = re.compile(r"(?:^|,)gres/gpu(:[^=,]+)?=([0-9]{1,8})(?![0-9])")
 class SacctStep(NamedTuple):
     """What is known of a step that was launched with ``srun``; ``None``: not told."""
 
+    name: str | None
     tasks: int
     nodes: int | None
     state: str
@@ -130,7 +133,7 @@ def _row(cells: Mapping[str, str], line: int, jobs: dict[tuple[str, str | None],
     if not dot:
         jobs[key] = _job(number, line, cells)
     elif key in jobs and step.isdigit():
-        jobs[key].steps.append(SacctStep(count(cells.get("NTasks")) or 0, _nodes(cells), _state(cells)))
+        jobs[key].steps.append(SacctStep(cells["JobName"], count(cells.get("NTasks")) or 0, _nodes(cells), _state(cells)))
 
 
 def _cells(cells: list[str], header: list[str], mark: str) -> dict[str, str] | None:
@@ -193,7 +196,8 @@ def add(job: SacctJob, found: RowCollector) -> None:
     elif not count(job.seconds):
         found.leave(job.line, f"{title} took less than a second")
     else:
-        largest = max(job.steps, key=lambda step: (step.tasks, step.nodes or 0), default=None)
+        counted = (step for step in job.steps if step.name not in STARTERS)
+        largest = max(counted, key=lambda step: (step.tasks, step.nodes or 0), default=None)
         whole = largest and largest.nodes in (job.nodes, None)  # else others ran beside it, on other nodes
         tasks = largest.tasks if largest and whole else None
         per_task = divided(job.cpus, tasks)

@@ -46,7 +46,8 @@ def _job(job: LocatedObject) -> SacctJob:
     found.cells["measured_at"] = instant(text(number(time.get("end")))) if found.state == "COMPLETED" else None
     for step in filter(_launched, objects(job, "steps") if job.get("steps") else ()):
         tasks, nodes = (count(number(within(step, part).get("count"))) for part in ("tasks", "nodes"))
-        found.steps.append(SacctStep(tasks or 0, nodes, _ended(step.get("state"))))
+        name = text(within(step, "step").get("name"))
+        found.steps.append(SacctStep(name, tasks or 0, nodes, _ended(step.get("state"))))
     return found
 
 

@@ -26,6 +26,7 @@ from modak.launchers.family import OWN_NETWORK, USUAL_PMI, WITHOUT_MPI, compatib
 from modak.launchers.jsrun import JSRUN, beside
 from modak.schedulers.header import FIELDS
 from modak.target import Target
+from modak.text.amounts import counted
 from modak.text.grammar import as_name
 from modak.text.words import Word, literal, variables
 from modak.tuning.setting import exported
@@ -200,10 +201,11 @@ def _on_any_cores(spec: JobSpec, target: Target, *, whole: bool) -> tuple[JobSpe
     """The job with nothing bound to cores, if it has a part of its nodes (not the ``whole``), and only the scheduler may know which."""
     has, site = spec.resources, " ".join(spec.resource_directives)
     cores, there = has.cores_per_node, has.node_cores or 0
-    whole = whole or cores >= there or bool(site and not _OF_CORES.search(site))
+    whole = whole or 0 < there <= cores or bool(site and not _OF_CORES.search(site))
     if whole or spec.launcher not in _BIND_THEMSELVES or plugins.find("schedulers", target.scheduler).own_cores:
         return spec, ()
-    why = f"the job has {cores} of a node's {there} cores, and what binds itself takes the first ones, as other jobs there may do"
+    part = f"the job has {cores} of a node's {there} cores" if there else f"a node may have more than the job's {counted(cores, 'core')}"
+    why = f"{part}, and what binds itself takes the first ones, as other jobs there may do"
     return replace(spec, resources=changed(has, unbound=True)), (f"binding: none, because {why}",)
 
 

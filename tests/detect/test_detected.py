@@ -290,8 +290,8 @@ def test_memory_has_the_clusters_limit_where_the_partition_has_none() -> None:
 
 
 def test_memory_is_no_more_than_the_cpus_may_have() -> None:
-    """76 of the 80 CPUs of a node are for jobs; Slurm refuses those that want more than 500 MiB for each."""
-    assert partition(limited("MaxMemPerCPU=500"), "batch").node.usable_memory_gb == 39.845888
+    """38 of the 40 cores of a node are for jobs; Slurm refuses those that want more than 500 MiB for each and not its hyper-threads."""
+    assert partition(limited("MaxMemPerCPU=500"), "batch").node.usable_memory_gb == 19.922944
 
 
 def test_memory_of_jobs_that_ask_for_none_is_entered() -> None:

@@ -608,6 +608,18 @@ def test_of_steps_with_as_many_tasks_one_on_all_nodes_tells_the_layout() -> None
     assert batch.numbers["ranks_per_node"].tolist() == [2]
 
 
+@pytest.mark.parametrize(("step", "ranks"), [("solver", 1), ("hydra_pmi_proxy", UNKNOWN), ("orted", UNKNOWN), ("torchrun", UNKNOWN)])
+def test_what_starts_the_ranks_of_a_node_tells_no_layout(step: str, ranks: int) -> None:
+    """One helper of ``mpirun`` on each node starts as many ranks as it is told, which Slurm does not count."""
+    (batch,) = sacct_rows("1|a|COMPLETED|60|2||8", f"1.0|{step}|COMPLETED|60|2|2|8")
+    assert batch.numbers["ranks_per_node"].tolist() == [ranks]
+    job = {"job_id": 1, "name": "a", "state": {"current": "COMPLETED"}, "time": {"elapsed": 60}, "allocation_nodes": 2}
+    steps = [{"step": {"id": "1.0", "name": step}, "tasks": {"count": 2}, "nodes": {"count": 2}, "state": "COMPLETED"}]
+    document = json.dumps({"meta": {"slurm": {}}, "jobs": [job | {"steps": steps}]})
+    (batch,) = table(from_bytes(document.encode(), "file")).batches()
+    assert batch.numbers["ranks_per_node"].tolist() == [ranks]
+
+
 @pytest.mark.parametrize("first", ["JobID,application,nodes,metric,value,unit", "JobID,JobName,State,Elapsed,value"])
 def test_a_table_of_ones_own_may_have_the_number_of_the_job(first: str) -> None:
     """Its columns are named as in any other table, and none is left out without a word."""

@@ -464,6 +464,19 @@ def test_a_part_of_a_node_is_bound_only_where_the_scheduler_keeps_others_off(
     assert ("OMP_PROC_BIND=close" in text, "--bind-to none" in text) == (bound, not bound and options["process_count_per_node"] > 1)
 
 
+@pytest.mark.parametrize(("scheduler", "whole", "bound"), [("torque", False, False), ("torque", True, True), ("slurm", False, True)])
+def test_what_may_be_a_part_of_a_node_is_bound_only_where_the_scheduler_keeps_others_off(scheduler: str, whole: bool, bound: bool) -> None:
+    """Nothing is known of the nodes, and so not that the job has the whole of one."""
+    job = {
+        "application": {"app_type": "mpi", "executable": "./solver", "threads": 2},
+        "target": {"job_scheduler_type": scheduler, "container_runtime": "none"},
+        "job_options": {"node_count": 2, "process_count_per_node": 4, "node_exclusive": whole},
+    }
+    answer = optimise(normalise({"job": job}).request, Facts(version="1"))
+    assert ("OMP_PROC_BIND=close" in answer.texts.job_script, "--bind-to none" in answer.texts.job_script) == (bound, not bound)
+    assert any("a node may have more than the job's 8 cores" in reason for reason in answer.plan.decisions) is not bound
+
+
 @pytest.mark.parametrize(
     ("executable", "wanted", "options", "bound"),
     [
