@@ -80,8 +80,8 @@ def _without_bound(request: Request, decision: Decision, unknown: str) -> tuple[
 
 
 def _predicted(request: Request, decision: Decision, upper: float) -> tuple[int, str]:
-    """The end of the prediction's interval, or of a wider one for a deadline, and the job's start, within the limit; at least twice what it
-    takes at least because a run was stopped."""
+    """The end of the prediction's interval, or of a wider one for a deadline, and the job's start, within the limit; at least twice what a
+    run that was stopped shows it to exceed."""
     bound, objective = _UPPER, request.optimisation.objective
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, objective.confidence)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(objective.confidence)}"

@@ -173,11 +173,11 @@ class Longer(NamedTuple):
     def interval(self) -> tuple[Array, Sides]:
         """The medians, and the half-widths of the 90 % intervals."""
         lower, value, upper = map(self.bound, (0.05, 0.5, 0.95))
-        return value, Sides(np.log(value / lower), np.log(upper / value))
+        return value, Sides(np.log(value / lower), np.log(upper / value)).where(self.than > 0, self.width)
 
     @property
     def refuted(self) -> Flags:
-        """Which are longer than the upper end of their interval."""
+        """Which of these exceed even the upper end of their interval."""
         return np.asarray(self.than > self.upper)
 
     @property

@@ -11,12 +11,14 @@ import pytest
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Failed, Layout, Result, SeriesKey
+from modak.knowledge import packaged_root, read_guide
 from modak.nextruns import next_runs
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.perfmodel.curves import Estimated
 from modak.results.failures import FAILED, OUT_OF_MEMORY, STOPPED
+from modak.sizing.size import size
 
 Known = Callable[[str | None], Facts]
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
@@ -303,6 +305,16 @@ def test_a_plan_of_runs_reckons_with_a_run_that_was_stopped(known: Known) -> Non
     assert [one.choice.configuration.nodes for one in without.likely] == [8]
     assert [one.choice.configuration.nodes for one in after.likely] == [4]
     assert not [one.choice.prediction.value for one in after.proposals if 4 < one.choice.configuration.nodes <= 8]
+
+
+def test_what_failed_twice_is_not_what_a_goal_needs(known: Known) -> None:
+    """A sizing leaves out what a choice does, and says so."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    request = asked(optimisation={**wanted, "objective": {"deadline": "00:03:00"}})
+    guide = read_guide(packaged_root() / "sizing/primeflex.toml")
+    found = size(request, facts(known, UP_TO_FOUR, [failed((5, 4, 12), count=2)]), guide).platforms[0]
+    assert found.nodes.value == 6
+    assert any(note.startswith("not considered: 5 nodes x 4x12 failed (2 runs)") for note in found.notes)
 
 
 def test_a_deadline_before_a_stop_cannot_be_met(known: Known) -> None:
