@@ -22,7 +22,7 @@ from modak.arrays import Array, Flags, Ints
 from modak.chances import FEW, LIKELY, chances_of, likely_layouts, too_many
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
-from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, failed_once, most_without_memory, without_failed
+from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, after_failures, failed_once, most_without_memory
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, Scored, rank_closest
 from modak.choosing.openswitch import BUILD
@@ -171,7 +171,7 @@ def _predicted(request: Request, target: Target, facts: Facts, chosen: Shape) ->
     measured = with_switches(found, request, target, facts.tried, image_for)
     too_few = most_without_memory(request, target, found, facts)
     candidates = _runnable(with_unmeasured(request, target, measured, image_for, chosen, too_few), request, target, facts)
-    evidence = score(request, target, columns(request, target, without_failed(request, target, candidates, facts), facts))
+    evidence = score(request, target, columns(request, target, after_failures(request, target, candidates, facts), facts))
     return request, Decision(target, evidence, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
 
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from modak import dsl
 from modak.facts import Rule
+from modak.ingest.reading import tables
 from modak.store import open_store
 from modak.store.audit import Actor
 from modak.text.documents import with_value
@@ -38,6 +39,11 @@ RULES = [
     {"name": f"rule-{at}", "title": "t", "source": "this test", "when": when, "environment": {f"RULE_{at}": "1"}}
     for at, when in enumerate(WHEN)
 ]
+STOPPED = """application,dataset,system,nodes,ranks_per_node,threads_per_rank,params.epochs,metric,value,unit
+3dgan,clic-calorimeter,supermuc-ng,24,4,12,1,stopped_after,900,s
+3dgan,clic-calorimeter,supermuc-ng,24,4,12,20,stopped_after,3700,s
+3dgan,clic-calorimeter,supermuc-ng,64,2,24,,stopped_after,3000,s
+"""
 ONES: tuple[Any, ...] = (1, True, 1.0, "1", 2)
 """Values of which Python's dictionaries take some for one another."""
 SWITCHED: tuple[Any, ...] = (True, False, 1, 0, "auto", "true")
@@ -223,10 +229,12 @@ def documents() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def database(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The packaged knowledge, and rules that ask for what none of its own asks for."""
+    """The packaged knowledge, rules that ask for what none of its own asks for, and runs that were stopped."""
     file = Path(shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path_factory.mktemp("memory") / "own.db"))
     with open_store(f"sqlite:///{file}") as store:
         store.add([Rule.model_validate(rule) for rule in RULES], Actor("the test"))
+        (file.with_name("stopped.csv")).write_text(STOPPED)
+        store.load(tables([file.with_name("stopped.csv")]).tables, Actor("the test"))
     return file
 
 

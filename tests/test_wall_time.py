@@ -221,7 +221,7 @@ def test_a_run_of_unknown_time_that_was_stopped_gets_more_than_the_default(known
     request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
     found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=(), failed=runs))
     assert found.plan.wall_time_s == wall_time
-    assert any("after which such a run was stopped" in text for text in found.plan.decisions) == (wall_time > 1800)
+    assert any("that it takes at least, because a run was stopped" in text for text in found.plan.decisions) == (wall_time > 1800)
 
 
 @pytest.mark.parametrize(

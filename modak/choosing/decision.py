@@ -14,7 +14,7 @@ import numpy as np
 
 from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
 from modak.choosing.essence import Counts, Essence, counts_of, essence, key_of_any_size, with_counts, without_counts
-from modak.choosing.failures import without_failed
+from modak.choosing.failures import after_failures
 from modak.choosing.mpi import whose_mpi
 from modak.choosing.objective import Ranking, Scored, pareto, rank, rank_closest
 from modak.choosing.openswitch import left_open
@@ -152,7 +152,7 @@ def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, 
     counts = counts_of(request)
 
     def predicted() -> Columns:
-        found = without_failed(asked.request, target, _candidates(asked, counts, target, facts), facts)
+        found = after_failures(asked.request, target, _candidates(asked, counts, target, facts), facts)
         return columns(asked.request, target, found, facts, asked)
 
     return asked, facts.columns.get((asked, *counts), predicted)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from modak.arrays import Flags, Ints
-from modak.choosing.candidates import Candidates
+from modak.choosing.candidates import Candidates, Stopped
 from modak.choosing.grids import taken
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
@@ -40,7 +40,12 @@ FAILED_ONCE: Final = "a run failed, not for want of memory; if another one does,
 _MENDED: Final = "once their cause is mended, 'modak results doubt' takes failed runs out"
 
 
-def without_failed(request: Request, target: Target, found: Candidates, facts: Facts) -> Candidates:
+def after_failures(request: Request, target: Target, found: Candidates, facts: Facts) -> Candidates:
+    """The candidates as :func:`_without_failed` leaves them, with those of their runs that were stopped."""
+    return _with_stopped(request, target, _without_failed(request, target, found, facts), facts)
+
+
+def _without_failed(request: Request, target: Target, found: Candidates, facts: Facts) -> Candidates:
     """The candidates without those whose runs failed, :data:`TRIES` times or for want of memory, unless one succeeded.
 
     If none is left, all are on twice as many nodes as had too little memory. If they cannot be, all stay where the request gives its nodes
@@ -77,22 +82,24 @@ def most_without_memory(request: Request, target: Target, found: Candidates, fac
     return max((one.layout.nodes or 1 for one in failed if any(each.may_have_been(one.series, Layout()) for each in asked)), default=0)
 
 
-def stopped_after(request: Request, target: Target, found: Candidates, shape: Shape, nodes: int, facts: Facts) -> float:
-    """The seconds after which a run of a candidate was stopped that had as much to do or less, so that it takes longer. Of several the
-    longest; 0: none was, or one ran to its end."""
+def _with_stopped(request: Request, target: Target, found: Candidates, facts: Facts) -> Candidates:
+    """The candidates with those of their runs that were stopped."""
     stopped = [one for one in facts.failed if one.series.metric == STOPPED]
     if not stopped:
-        return 0.0
+        return found
     request = with_problem(request, found.problem)
     curves = usable_curves(request, target, facts.models)
-    asked = closed(curves, question(request, target, shape))
-    telling = (one for one, itself, _ in _telling(asked, shape, np.array([nodes]), curves, stopped) if itself.any())
-    return max((one.longest_s for one in telling if _is_no_longer(one, asked.lengths)), default=0.0)
-
-
-def _is_no_longer(run: Failed, asked: Mapping[str, float]) -> bool:
-    """Whether a run had as many epochs, or steps, to do as are asked for, or fewer."""
-    return all(length <= asked.get(name, 0.0) for name, length in lengths(run.series.params).items())
+    runs = list[Stopped]()
+    for place, shape in enumerate(found.shapes):
+        asked = closed(curves, question(request, target, shape))
+        ran = _ran(asked, curves)
+        for one in stopped:
+            nodes = one.layout.nodes or 1
+            if nodes not in ran and asked.may_have_been(one.series, one.layout):
+                below, above = (size for size in ran if size < nodes), (size for size in ran if size > nodes)
+                between = max(below, default=0), min(above, default=math.inf)
+                runs.append(Stopped(place, nodes, one.longest_s, lengths(one.series.params), between))
+    return replace(found, stopped=tuple(runs))
 
 
 def _larger(request: Request, target: Target, found: Candidates, told: Iterable[Failed]) -> Ints:

@@ -21,7 +21,7 @@ from modak.choosing.ending import START_UP_S
 from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
-from modak.perfmodel.intervals import Z90, Sides, bound
+from modak.perfmodel.intervals import Z90, Longer, Sides, bound
 from modak.text.amounts import as_given, counted, plain, span
 from modak.text.units import clock
 
@@ -67,6 +67,10 @@ class Scored:
     """As :func:`modak.choosing.ending.longest_run` has it."""
     start: Array | None = None
     """What each job takes to start beside its time, in seconds; ``None``: nothing."""
+    stopped: Array | None = None
+    """The seconds that each takes at least, because runs were stopped; 0: nothing is known. ``None``: of any."""
+    predicted: Longer | None = None
+    """What the models predict of each whose time they predict, and which of these are known to take longer; ``None``: time and width."""
 
     @property
     def one_size_each(self) -> bool:
@@ -117,11 +121,17 @@ class Scored:
 
     def bound(self, confidence: float) -> Array:
         """The time that is not exceeded with this probability."""
-        return bound(self.time, self.width, confidence)
+        return bound(self.time, self.width, confidence) if self.predicted is None else self.predicted.bound(confidence)
 
     def bound_of(self, index: int, confidence: float) -> float:
         """The same of one configuration."""
+        if self.predicted is not None:
+            return float(self.predicted.bound(confidence)[index])
         return float(bound(self.time[index], self.width.at(index), confidence))
+
+    def least_s(self, index: int) -> float:
+        """The seconds that a configuration takes at least, because runs were stopped; 0: nothing is known."""
+        return 0.0 if self.stopped is None else float(self.stopped[index])
 
 
 @dataclass(frozen=True)
@@ -401,6 +411,8 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: S
         f"at most {span(scored.bound_of(near, objective.confidence))} at confidence {as_given(objective.confidence)}, "
         f"{plain(scored.node_hours[near])} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
+    if stopped := scored.least_s(near):
+        described += f", more than {span(stopped)} by a run that was stopped"
     text = f"{obstacle}; {described}"
     offers = [*_would_do(constraints, known), *_more_nodes(scored, objective, constraints, known)]
     if offers:

@@ -40,6 +40,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     lines.append(_layout_line(decision, shape))
     lines += _build_line(request, decision, shape)
     lines.append(_nodes_line(decision, choice))
+    lines += _stopped_line(decision)
     lines += _start_line(decision, choice)
     lines += _efficiency_line(decision, choice)
     wanted = request.optimisation.objective
@@ -273,6 +274,14 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
 def _size(decision: Decision, index: int) -> str:
     scored = decision.scored
     return f"{counted(scored.nodes[index], 'node')} ({span(scored.time[index])} predicted)"
+
+
+def _stopped_line(decision: Decision) -> Iterator[str]:
+    """A line if the predicted time takes into account that a run was stopped."""
+    best, predicted = decision.best, decision.scored.predicted
+    if predicted is not None and (least := predicted.than[best]):
+        longer = f"{described(decision, best)} takes more than {span(least)}, because a run of this layout was stopped"
+        yield f"{longer}; without that, {span(predicted.value[best])} would be predicted"
 
 
 def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:

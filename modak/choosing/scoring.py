@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
@@ -18,17 +18,17 @@ import numpy as np
 from modak.arrays import Array, Flags, Ints
 from modak.choosing import switching
 from modak.choosing.candidates import Candidates
-from modak.choosing.ending import longest_run, start_up_s
+from modak.choosing.ending import is_continued, longest_run, start_up_s
 from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import carrier, graph_compilers
-from modak.choosing.workload import Units, of_one_kind, requested_lengths, units, with_problem
+from modak.choosing.workload import Units, of_one_kind, only_one, requested_lengths, units, with_problem
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameters, same_name
 from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, describe
-from modak.perfmodel.intervals import MOST, Sides
+from modak.perfmodel.intervals import MOST, Longer, Sides
 from modak.perfmodel.predictions import of_whole_time
 from modak.perfmodel.startup import StartUp, is_whole, maybe_part, start_up_correction
 from modak.prepared import prepared
@@ -109,7 +109,12 @@ class Columns:
     @cached_property
     def shares(self) -> Array:
         """For each candidate, the nodes that share one problem; 1 in weak scaling."""
-        return np.where(self._grows[self.portion], 1.0, self.nodes)
+        return np.where(self.grows_each, 1.0, self.nodes)
+
+    @cached_property
+    def grows_each(self) -> Flags:
+        """For each candidate, whether the problem grows with the number of nodes."""
+        return np.asarray(self._grows[self.portion])
 
     @cached_property
     def most_efficient(self) -> Array:
@@ -164,7 +169,7 @@ class Evidence:
         unit = self.units_at(index)
         if unit is None or not np.isfinite(self.scored.time[index]):
             return None
-        return "pass" if self.inference and unit.per == "epoch" else unit.per
+        return _counted_by(unit, inference=self.inference)
 
     def upper(self, index: int) -> float | None:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
@@ -189,6 +194,7 @@ class Evidence:
             model=self.columns.models[portion],
             results_used=found.curve.results_used + found.other_results if found.curve else 0,
             extrapolation=round(float(scored.doublings[index]), 3),
+            longer_than=None if scored.predicted is None else float(scored.predicted.than[index]) or None,
         )
 
 
@@ -265,7 +271,15 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_portion]
     scale = np.array(factors)
     time = start_up[predicted.portion] + predicted.value * scale[predicted.portion]
-    work = [(starts[one.portion] + one.cost * factors[one.portion]) * one.share for one in predicted.references]
+    width = _of_length(predicted, scale, _with_start(predicted, time))
+    times = [starts[one.portion] + one.cost * factors[one.portion] for one in predicted.references]
+    basis, stopped, told = predicted.basis, None, None
+    if predicted.candidates.stopped and (stopped := _least_s(request, predicted)) is not None:
+        told = Longer(time, width, np.where(np.isfinite(time) & _of_whole_run(request, per_portion)[predicted.portion], stopped, 0.0))
+        time, width = told.interval()
+        times = _with_those_of(predicted, time, times)
+        basis = tuple(["heuristic" if refuted else each for refuted, each in zip(told.refuted.tolist(), basis, strict=True)])
+    work = [each * one.share for each, one in zip(times, predicted.references, strict=True)]
     known = ((each, one) for each, one in zip(work, predicted.references, strict=True) if not math.isnan(each))
     least_work, least = min(known, key=itemgetter(0), default=(math.inf, None))
     node, partition = target.node, target.partition
@@ -273,10 +287,10 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         shape=predicted.shape,
         nodes=predicted.nodes,
         time=time,
-        width=_of_length(predicted, scale, _with_start(predicted, time)),
+        width=width,
         doublings=predicted.doublings,
         efficiency=np.minimum(least_work / (time * predicted.shares), predicted.most_efficient),
-        basis=predicted.basis,
+        basis=basis,
         power_w=node.power_w if node else None,
         price=partition.price_per_node_hour if partition else None,
         most_nodes=predicted.candidates.most_nodes,
@@ -284,8 +298,39 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         least_work=least_work,
         longest=longest_run(request, target),
         start=predicted.beside_s,
+        stopped=stopped,
+        predicted=told,
     )
     return Evidence(scored, predicted, per_portion, least, request.optimisation.app_type == "ai_inference")
+
+
+def _least_s(request: Request, predicted: Columns) -> Array | None:
+    """For each candidate, the seconds that it takes at least because runs were stopped that had as much to do or less; 0: nothing is known.
+    ``None``: of any, or other jobs continue what is stopped."""
+    asked, least = requested_lengths(request.optimisation.workload), np.zeros(predicted.nodes.shape)
+    for one in () if is_continued(request) else predicted.candidates.stopped:
+        if all(length <= asked.get(name, 0.0) for name, length in one.lengths.items()):
+            known = one.least_s(predicted.nodes, predicted.grows_each) * (predicted.shape == one.shape)
+            least = np.maximum(least, known)
+    return least if least.any() else None
+
+
+def _of_whole_run(request: Request, per_portion: Iterable[Units | None]) -> Flags:
+    """For each portion, whether its time is that of the whole run, and not of an epoch, or step, because the request gives no number."""
+    work, inference = request.optimisation.workload, request.optimisation.app_type == "ai_inference"
+    return np.array([one is not None and only_one(work, _counted_by(one, inference=inference)) is None for one in per_portion])
+
+
+def _counted_by(unit: Units, *, inference: bool) -> str:
+    """What times in these units are counted by."""
+    return "pass" if inference and unit.per == "epoch" else unit.per
+
+
+def _with_those_of(predicted: Columns, time: Array, times: Iterable[float]) -> list[float]:
+    """The ``times`` of the references, of those that are candidates the ``time`` of these."""
+    pairs = zip(predicted.portion.tolist(), predicted.nodes.tolist(), strict=True)
+    rows = {pair: float(seconds) for pair, seconds in zip(pairs, time.tolist(), strict=True)}
+    return [rows.get((one.portion, one.nodes), seconds) for one, seconds in zip(predicted.references, times, strict=True)]
 
 
 def _with_start(predicted: Columns, time: Array) -> Sides:

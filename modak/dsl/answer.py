@@ -99,6 +99,8 @@ class Prediction(Document):
     """Number of measured results used."""
     extrapolation: float = 0.0
     """Doublings beyond the measured sizes."""
+    longer_than: float | None = None
+    """Runs that were stopped tell that it takes longer than this, in ``unit``, which the number takes into account; left out if none do."""
 
 
 class Costed(Document):

@@ -8,7 +8,6 @@ from typing import Final
 
 from modak.choosing.decision import Decision
 from modak.choosing.ending import binding_limit, is_continued, limits_hold
-from modak.choosing.failures import stopped_after
 from modak.choosing.workload import only_one
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
@@ -69,7 +68,7 @@ def _without_bound(request: Request, decision: Decision, unknown: str) -> tuple[
     than the default if a run was stopped that may have had no more than that."""
     partition, most = decision.target.partition, decision.target.max_wall_time_s(decision.nodes)
     default = partition.default_wall_time_s if partition else None
-    if default and LONGER * (stopped := _stopped_after(request, decision)) > default:
+    if default and LONGER * (stopped := decision.scored.least_s(decision.best)) > default:
         return _within_limit(decision, LONGER * stopped, _longer_than(stopped))
     if default and (most is None or default <= most):
         return default, f"wall time: {clock(default)}, the partition's default, because {unknown}"
@@ -81,18 +80,18 @@ def _without_bound(request: Request, decision: Decision, unknown: str) -> tuple[
 
 
 def _predicted(request: Request, decision: Decision, upper: float) -> tuple[int, str]:
-    """The end of the prediction's interval, or of a wider one for a deadline, and the job's start, within the limit; more if a run that was
-    stopped took longer than this."""
+    """The end of the prediction's interval, or of a wider one for a deadline, and the job's start, within the limit; at least twice what a
+    run that was stopped shows it to exceed."""
     bound, objective = _UPPER, request.optimisation.objective
     if objective.deadline and (longest := decision.scored.bound_of(decision.best, objective.confidence)) > upper:
         upper, bound = longest, f"{bound} at confidence {as_given(objective.confidence)}"
-    if (stopped := _stopped_after(request, decision)) > upper:
-        upper, bound = LONGER * stopped, _longer_than(stopped)
+    if (longest := LONGER * (stopped := decision.scored.least_s(decision.best))) > upper:
+        upper, bound = longest, _longer_than(stopped)
     return _within_limit(decision, upper, bound)
 
 
 def _longer_than(stopped: float) -> str:
-    return f"{LONGER} x the {clock(math.ceil(stopped))} after which such a run was stopped"
+    return f"{LONGER} x the {clock(math.ceil(stopped))} that it takes at least, because a run was stopped"
 
 
 def _within_limit(decision: Decision, seconds: float, bound: str) -> tuple[int, str]:
@@ -217,21 +216,15 @@ def _too_short(request: Request, decision: Decision) -> tuple[Notice, ...]:
 
 
 def _stopped_before(request: Request, decision: Decision) -> Iterator[Notice]:
-    """A warning if a run of the choice was stopped after longer than it is predicted to take, or than it is given."""
-    stopped, asked = _stopped_after(request, decision), request.job_options.wall_time_limit
-    if not stopped:
+    """A warning if by a run that was stopped the choice takes longer than the results allow; without a time, than it is given."""
+    best, scored, asked = decision.best, decision.scored, request.job_options.wall_time_limit
+    if not (least := scored.least_s(best)):
         return
-    part = only_one(request.optimisation.workload, decision.evidence.per(decision.best))
-    upper, ran = decision.evidence.upper(decision.best), f"a run of this configuration was stopped after {clock(math.ceil(stopped))}"
-    longer = part is None and upper is not None and stopped > upper
-    if asked and asked <= stopped:
-        yield Notice(field="job_options.wall_time_limit", message=f"{ran}: {clock(asked)} is too short")
-    elif longer:
-        yield Notice(field="job_options.wall_time_limit", message=f"{ran}, so it takes longer than predicted")
-
-
-def _stopped_after(request: Request, decision: Decision) -> float:
-    """The seconds after which a run of the choice was stopped; 0: none was, or other jobs continue such runs."""
-    if is_continued(request):
-        return 0.0
-    return stopped_after(request, decision.target, decision.candidates, decision.shape, decision.nodes, decision.facts)
+    longer = f"a run of this layout was stopped, so this one takes more than {clock(math.ceil(least))}"
+    if scored.predicted is not None and scored.predicted.than[best]:
+        if scored.predicted.refuted[best]:
+            most = clock(math.ceil(scored.predicted.upper[best]))
+            text = f"{longer}, though at most {most} is predicted without it: how much more is a guess"
+            yield Notice(field="job_options.wall_time_limit", message=text)
+    elif asked and asked <= least:
+        yield Notice(field="job_options.wall_time_limit", message=f"{longer}: {clock(asked)} is too short")

@@ -10,7 +10,7 @@ interval reaches further towards higher costs. Bounds are exponentials of log co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -46,11 +46,18 @@ LOSS_AFTER_ONE: Final = 1.3
 """The same factor where one size was measured, which does not tell how the program scales (decision 105) ..."""
 CROWDED_AFTER_ONE: Final = 2.0
 """... and where that was on one node, and more of its cores are used, on top of :data:`LOSS`."""
+TINY: Final = 1e-12
+"""The least half-width that is divided by."""
 MOST: Final = 20.0
 """Largest half-width at 90 % (a factor of 10^8), so that bounds stay finite and positive."""
 FEATURES: Final = ("1", "ln(disagreement)", "ln(error)", "ln(doublings)")
 KNOTS: Final = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 """Levels at which the distribution of errors is tabulated."""
+_DEPTHS: Final = tuple(-math.log1p(-knot) for knot in KNOTS)
+"""The same as depths: ``-ln(1 - level)``."""
+REFUTED: Final = 1.0
+"""Half-width at 90 %, towards higher costs, of a prediction that a longer cost has refuted: what is known to be longer than ``s`` is then
+expected to be up to 1.5 times that, and with a probability of 95 % up to 8 times. Judgement."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +162,44 @@ def bound(value: Array, width: Sides, probability: float) -> Array:
     return np.asarray(value * np.exp(reach * width.above if probability > 0.5 else -reach * width.below))
 
 
+class Longer(NamedTuple):
+    """Predicted values with the half-widths of their intervals, of which some are known to be longer than something that was seen."""
+
+    value: Array
+    width: Sides
+    than: Array
+    """What each is known to exceed; 0: nothing is known."""
+
+    def interval(self) -> tuple[Array, Sides]:
+        """The medians, and the half-widths of the 90 % intervals."""
+        lower, value, upper = map(self.bound, (0.05, 0.5, 0.95))
+        return value, Sides(np.log(value / lower), np.log(upper / value)).where(self.than > 0, self.width)
+
+    @property
+    def refuted(self) -> Flags:
+        """Which of these exceed even the upper end of their interval."""
+        return np.asarray(self.than > self.upper)
+
+    @property
+    def upper(self) -> Array:
+        """The upper ends of their intervals, without that knowledge."""
+        return np.asarray(self.value * np.exp(self.width.above))
+
+    def bound(self, probability: float) -> Array:
+        """As :func:`bound`, of the same distribution without what is not longer.
+
+        If even its upper end is not, the half-width was too small: it is taken to reach as far as what was seen, up to :data:`REFUTED`.
+        """
+        known = self.than > 0
+        gap = np.log(np.where(known, self.than, 1.0) / self.value)
+        below, above = np.maximum(self.width.below, TINY), np.maximum(self.width.above, np.minimum(gap, REFUTED))
+        beyond = np.exp(-_along(np.abs(gap) / np.where(gap > 0, above, below), PUBLISHED.shape, _DEPTHS)) / 2
+        left = np.where(gap > 0, beyond, 1 - beyond) * (1 - probability)  # the probability of what is longer yet
+        reach = _along(-np.log(2 * np.minimum(left, 1 - left)), _DEPTHS, PUBLISHED.shape)
+        longer = np.maximum(self.value * np.exp(np.where(left < 0.5, above, -below) * reach), self.than)
+        return np.where(known, longer, bound(self.value, self.width, probability))
+
+
 def features(forecast: Forecast) -> Array:
     """One row per size, one column for each of :data:`FEATURES`."""
     return _features(forecast.disagreement.ravel(), forecast.error.ravel(), forecast.doublings.ravel())
@@ -170,8 +215,11 @@ def stretch(level: float) -> float:
     """Half-width at ``level`` over that at 0.9; between knots and beyond the last one linear in ``-ln(1 - level)`` (exponential tail)."""
     if not 0 <= level < 1:
         raise ValueError("level: from 0 to below 1")
-    at, shape = -math.log1p(-level), PUBLISHED.shape
-    knots = [-math.log1p(-knot) for knot in KNOTS]
-    if at > knots[-1]:
-        return shape[-1] + (at - knots[-1]) * (shape[-1] - shape[-2]) / (knots[-1] - knots[-2])
-    return float(np.interp(at, knots, shape))
+    return float(_along(-math.log1p(-level), _DEPTHS, PUBLISHED.shape))
+
+
+def _along(places: npt.ArrayLike, knots: Sequence[float], values: Sequence[float]) -> Array:
+    """The values at places between the knots, and beyond the last one."""
+    at = np.asarray(places, dtype=np.float64)
+    further = values[-1] + (at - knots[-1]) * (values[-1] - values[-2]) / (knots[-1] - knots[-2])
+    return np.where(at > knots[-1], further, np.interp(at, knots, values))

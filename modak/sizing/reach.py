@@ -17,7 +17,7 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.wording import A_GUESS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
-from modak.text.amounts import as_given, counted, plain
+from modak.text.amounts import as_given, counted, plain, span
 from modak.text.units import clock
 
 UNKNOWN: Final = (
@@ -60,6 +60,8 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     lower, value, upper = (_fewest(scored, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence)))
     why = _why(scored, best, wanted, met=bool(meets.any()), possible=lower is not None)
     rests = _rests_on(question, evidence.predictions_at(best), predicted.results_used)
+    if predicted.longer_than:
+        rests += f"; more than {span(predicted.longer_than)}, because a run was stopped"
     interval = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
     time = Figure(**interval, unit="s", why=rests)
     shape = evidence.columns.candidates.shapes[int(scored.shape[best])]

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from modak.choosing.candidates import enumerate_candidates
+from modak.choosing.candidates import Candidates, enumerate_candidates
+from modak.choosing.failures import LEFT_OUT, after_failures
 from modak.choosing.grids import node_grid, taken
 from modak.choosing.problem import of_one_problem
 from modak.choosing.scoring import columns, score
@@ -166,20 +167,26 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
     if asked in VENDORS and (target.accelerator is None or target.accelerator.vendor != asked):
         return nothing_known(f"its nodes do not have the accelerators that the request asks for ({asked})", feasible=False)
     try:
-        candidates = enumerate_candidates(question, target, facts.models)
+        candidates = after_failures(question, target, _spread(question, target, facts), facts)
     except Infeasible as error:
         return nothing_known(error.faults[0].message, feasible=False)
-    _, limit = target.job_nodes or (1, 1)
-    free = is_distributed(question) and not question.application.allowed_ranks
-    sizes = taken(node_grid(limit), target)
-    spread = replace(candidates, nodes=(sizes,) * len(candidates.shapes)) if free else candidates
-    found = reach(question, score(question, target, columns(question, target, spread, facts)), wanted)
+    found = reach(question, score(question, target, columns(question, target, candidates, facts)), wanted)
+    found = replace(found, notes=(*found.notes, *(why for why in candidates.decisions if why.startswith(LEFT_OUT))))
     given_up = missing_compilers(question, facts, target, found.shape) if found.shape else {}
     less = without_compilers(question, given_up)
     if less == question:
         return found
     again = _reach(less, target, facts, wanted)
     return replace(again, notes=(*again.notes, *(one.message for one in given_up.values())))
+
+
+def _spread(question: Request, target: Target, facts: Facts) -> Candidates:
+    """What can run there, on all numbers of nodes unless the application has its own."""
+    found = enumerate_candidates(question, target, facts.models)
+    if not is_distributed(question) or question.application.allowed_ranks:
+        return found
+    _, limit = target.job_nodes or (1, 1)
+    return replace(found, nodes=(taken(node_grid(limit), target),) * len(found.shapes))
 
 
 def _memory(wanted: Demand, accelerator: Accelerator | None) -> tuple[str, ...]:

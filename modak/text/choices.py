@@ -33,7 +33,7 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
         configuration.get("gpus_per_node") or None,
         span(prediction.get("value")),
         _interval(prediction),
-        prediction["basis"],
+        _basis(prediction),
         round(prediction["extrapolation"], 2) if prediction.get("extrapolation") else None,
         choice.get("node_hours"),
         choice.get("energy_kwh"),
@@ -120,9 +120,15 @@ def predicted(prediction: Mapping[str, Any]) -> str:
         return "unknown (basis: none)"
     per = f"; {span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
     per += f", {span(prediction['start_up'])} to start" if prediction.get("start_up") else ""
-    rests = f"basis: {prediction['basis']}, {counted(prediction['results_used'], 'result')}"
+    rests = f"basis: {_basis(prediction)}, {counted(prediction['results_used'], 'result')}"
     far = f", {counted(prediction['extrapolation'], 'doubling')} beyond the measured sizes" if prediction.get("extrapolation") else ""
     return f"{span(prediction['value'])} ({prediction['level']:.0%} interval {_interval(prediction)}; {rests}{far}{per})"
+
+
+def _basis(prediction: Mapping[str, Any]) -> str:
+    """The basis, and what a run that was stopped tells."""
+    least = prediction.get("longer_than")
+    return f"{prediction['basis']}, more than {span(least)} by a stopped run" if least else str(prediction["basis"])
 
 
 def _interval(prediction: Mapping[str, Any]) -> str:

@@ -11,12 +11,14 @@ import pytest
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Failed, Layout, Result, SeriesKey
+from modak.knowledge import packaged_root, read_guide
 from modak.nextruns import next_runs
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.perfmodel.curves import Estimated
 from modak.results.failures import FAILED, OUT_OF_MEMORY, STOPPED
+from modak.sizing.size import size
 
 Known = Callable[[str | None], Facts]
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
@@ -245,16 +247,91 @@ def lasting(**length: int) -> Request:
 
 
 UP_TO_FOUR = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
-TOLD = "a run of this configuration was stopped after 00:20:00"
+TOLD = "a run of this layout was stopped, so this one takes more than 00:20:00"
+ON_EIGHT = {"node_count": 8, "process_count_per_node": 4, "core_count_per_process": 12}
 
 
 @pytest.mark.parametrize(("params", "length"), [({}, {}), ({"epochs": "20"}, {"epochs": 20}), ({"epochs": "5"}, {"epochs": 20})])
-def test_a_run_that_was_stopped_gets_twice_the_time(known: Known, params: dict[str, str], length: dict[str, int]) -> None:
-    """The next job would be stopped at the same limit, also if it has more to do. Stopping leaves nothing out."""
-    plan = optimise(lasting(**length), facts(known, UP_TO_FOUR, [stopped(900), stopped(1200, params=params)])).plan
-    assert (plan.configuration.nodes, plan.configuration.ranks_per_node, plan.wall_time_s) == (8, 4, 2700)
-    assert any("wall time: 00:45:00, 2 x the 00:20:00 after which such a run was stopped" in reason for reason in plan.decisions)
-    assert [warning.message for warning in plan.warnings if TOLD in warning.message] == [f"{TOLD}, so it takes longer than predicted"]
+def test_a_run_that_was_stopped_takes_longer(known: Known, params: dict[str, str], length: dict[str, int]) -> None:
+    """By the longest of those that were, also if it has more to do; the answer says so, and the job gets twice that at least."""
+    runs = [stopped(900), stopped(1200, params=params)]
+    plan = optimise(lasting(**length).changed(job_options=ON_EIGHT), facts(known, UP_TO_FOUR, runs)).plan
+    found = plan.prediction
+    assert (found.longer_than, found.basis) == (1200, "heuristic")
+    assert 1200 < (found.lower or 0) < (found.value or 0) < (found.upper or 0) <= (plan.wall_time_s or 0)
+    assert (plan.wall_time_s or 0) > 2 * 1200
+    warned = f"{TOLD}, though at most 00:01:48 is predicted without it: how much more is a guess"
+    assert [warning.message for warning in plan.warnings if TOLD in warning.message] == [warned]
+    because = "8 nodes x 4x12 takes more than 20 min, because a run of this layout was stopped; without that, 100 s would be predicted"
+    assert because in plan.decisions
+
+
+def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> None:
+    """Fewer are not faster, and more save their share at most: else each would be tried in its turn. Not beyond one that ran to its end."""
+    after = facts(known, UP_TO_FOUR, [stopped(1200)])
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    on = (ON_EIGHT | {"node_count": nodes} for nodes in (2, 3, 4, 5, 7, 12, 16))
+    least = [recommend(asked(job_options=counts, optimisation=wanted), after).choices[0].prediction.longer_than for counts in on]
+    assert least == [None, None, None, 1200, 1200, 800, 600]
+    assert chosen(after) == (4, 4, 12)
+
+
+@pytest.mark.parametrize(
+    ("objective", "nodes"),
+    [
+        ({"minimise": "time"}, 4),
+        ({"minimise": "node_hours", "deadline": "00:03:20"}, None),
+        ({"minimise": "node_hours", "deadline": "00:05:00"}, 3),
+        ({"min_efficiency": 0.9}, 4),
+    ],
+)
+def test_a_run_that_was_stopped_counts_for_every_objective(known: Known, objective: dict[str, Any], nodes: int | None) -> None:
+    """What is predicted to meet the deadline, but for it, does not."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    request = asked(optimisation={**wanted, "objective": {"max_nodes": 8, **objective}})
+    after = facts(known, UP_TO_FOUR, [stopped(1200)])
+    if nodes is None:
+        assert recommend(request, facts(known, UP_TO_FOUR, [])).choices[0].configuration.nodes > 4
+        with pytest.raises(Infeasible, match=r"the deadline of 00:03:20 cannot be met at confidence 0\.9"):
+            recommend(request, after)
+    else:
+        assert recommend(request, after).choices[0].configuration.nodes == nodes
+
+
+def test_a_plan_of_runs_reckons_with_a_run_that_was_stopped(known: Known) -> None:
+    """With its node-hours, and not as one that may be the best: what ran to its end is, and further layouts are worth a look."""
+    given = asked(job_options={"process_count_per_node": 4, "core_count_per_process": 12})
+    without, after = (next_runs(given, facts(known, UP_TO_FOUR, runs)) for runs in ([], [stopped(1200)]))
+    assert [one.choice.configuration.nodes for one in without.likely] == [8]
+    assert [one.choice.configuration.nodes for one in after.likely] == [4]
+    assert not [one.choice.prediction.value for one in after.proposals if 4 < one.choice.configuration.nodes <= 8]
+
+
+def test_what_failed_twice_is_not_what_a_goal_needs(known: Known) -> None:
+    """A sizing leaves out what a choice does, and says so."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    request = asked(optimisation={**wanted, "objective": {"deadline": "00:03:00"}})
+    guide = read_guide(packaged_root() / "sizing/primeflex.toml")
+    found = size(request, facts(known, UP_TO_FOUR, [failed((5, 4, 12), count=2)]), guide).platforms[0]
+    assert found.nodes.value == 6
+    assert any(note.startswith("not considered: 5 nodes x 4x12 failed (2 runs)") for note in found.notes)
+
+
+def test_a_deadline_before_a_stop_cannot_be_met(known: Known) -> None:
+    """However little confidence is asked for; the message says of which run that is known."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    objective = {"deadline": "00:19:00", "confidence": 0.5}
+    request = asked(optimisation={**wanted, "objective": objective}, job_options=ON_EIGHT)
+    with pytest.raises(Infeasible, match="more than 20 min by a run that was stopped"):
+        recommend(request, facts(known, UP_TO_FOUR, [stopped(1200)]))
+
+
+def test_efficiency_is_relative_to_what_a_stopped_run_takes_too(known: Known) -> None:
+    """Else the size with the least work would be one that is known to take more."""
+    measured = {counts: 100 + time for counts, time in TIMES.items() if counts[0] > 1}
+    without, after = (recommend(asked(), facts(known, measured, runs)) for runs in ([], [stopped(1200, (1, 4, 12))]))
+    assert without.least_work == pytest.approx(900 / 3600, rel=0.02)
+    assert after.least_work == pytest.approx(2 * 500 / 3600)
 
 
 @pytest.mark.parametrize(
@@ -284,15 +361,20 @@ def test_a_run_that_was_stopped_does_not_contradict_the_time_of_an_epoch(known: 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        ({"wall_time_limit": "00:20:00"}, [f"{TOLD}: 00:20:00 is too short"]),
-        ({"wall_time_limit": "01:00:00"}, [f"{TOLD}, so it takes longer than predicted"]),
-        ({"signal": "TERM@60"}, []),
-    ],
-    ids=["as short", "longer", "continued by another job"],
+    ("options", "is_told"),
+    [({}, True), ({"wall_time_limit": "01:00:00"}, True), ({"signal": "TERM@60"}, False)],
+    ids=["open", "given", "continued by another job"],
 )
-def test_a_limit_that_stopped_a_run_is_warned_of(known: Known, options: dict[str, str], told: list[str]) -> None:
-    """Where the request gives it; a job that another one continues may be stopped again and again."""
-    plan = optimise(asked(job_options=options), facts(known, UP_TO_FOUR, [stopped(1200)])).plan
-    assert [warning.message for warning in plan.warnings if TOLD in warning.message] == told
+def test_a_stop_counts_unless_another_job_continues_what_is_stopped(known: Known, options: dict[str, str], is_told: bool) -> None:
+    """Which may be stopped again and again."""
+    plan = optimise(asked(job_options=ON_EIGHT | options), facts(known, UP_TO_FOUR, [stopped(1200)])).plan
+    assert any(TOLD in warning.message for warning in plan.warnings) == is_told
+    assert bool(plan.prediction.longer_than) == is_told
+
+
+@pytest.mark.parametrize("times", [UP_TO_FOUR, {}], ids=["predicted", "not predicted"])
+def test_a_limit_that_stopped_a_run_is_warned_of(known: Known, times: dict[COUNTS, float]) -> None:
+    """Where the request gives it."""
+    plan = optimise(asked(job_options=ON_EIGHT | {"wall_time_limit": "00:20:00"}), facts(known, times, [stopped(1200)])).plan
+    said = "00:20:00 requested, but the run takes 00:20" if times else f"{TOLD}: 00:20:00 is too short"
+    assert len([warning for warning in plan.warnings if said in warning.message]) == 1

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from modak.store import open_store
+from modak.text.amounts import span
 from tests.cli.conftest import Run
 from tests.terminal import read_all
 
@@ -528,3 +529,36 @@ def test_a_terminal_sees_a_progress_bar(tmp_path: Path) -> None:
         assert process.wait() == 0
     assert b"18 rows" in shown
     assert b"/s" in shown
+
+
+def test_a_stopped_run_that_is_loaded_counts_in_every_answer(run: Run, tmp_path: Path) -> None:
+    """The result of a job's script, and of the next requests: time and interval, what is chosen, the plan, what the goal needs."""
+    rows = "".join(f"solver,supermuc-ng,{nodes},4,12,wall_time,{8000 / nodes},s\n" for nodes in (1, 2, 4))
+    (tmp_path / "t.csv").write_text(f"application,system,nodes,ranks_per_node,threads_per_rank,metric,value,unit\n{rows}")
+    ran = {"application": "solver", "system": "supermuc-ng", "nodes": 8, "ranks_per_node": 4, "threads_per_rank": 12}
+    (tmp_path / "stopped.json").write_text(
+        json.dumps({"modak_result": 1, "plan": "abc", "exit_status": 143, "job": "7", "seconds": 3600, "results": [], "unfinished": ran})
+    )
+    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    job = {
+        "application": {"app_tag": "solver", "app_type": "mpi", "executable": "./solver"},
+        "target": {"name": "supermuc-ng", "container_runtime": "none"},
+        "job_options": {"process_count_per_node": 4, "core_count_per_process": 12},
+        "optimisation": {**asked, "objective": {"deadline": "00:30:00"}},
+    }
+    (tmp_path / "r.json").write_text(json.dumps({"job": job}))
+    sized = ("size", "r.json", "--system", "supermuc-ng", "--json")
+    assert run("load", "t.csv").status == 0
+    assert json.loads(run("recommend", "r.json", "--json").out)["choices"][0]["configuration"]["nodes"] == 5
+    assert json.loads(run(*sized).out)["platforms"][0]["nodes"]["value"] == 5
+    assert run("load", "stopped.json").status == 0
+    needs = json.loads(run(*sized).out)["platforms"][0]
+    nodes = json.loads(run("recommend", "r.json", "--json").out)["choices"][0]["configuration"]["nodes"]
+    assert nodes == needs["nodes"]["value"] > 16
+    assert needs["time"]["why"].endswith(f"; more than {span(3600 * 8 / needs['at_nodes'])}, because a run was stopped")
+    (tmp_path / "r.json").write_text(
+        json.dumps({"job": job | {"job_options": {**job["job_options"], "node_count": 8}, "optimisation": asked}})
+    )
+    told = json.loads(run("recommend", "r.json", "--json").out)["choices"][0]["prediction"]
+    assert told["lower"] > told["longer_than"] == 3600
+    assert "basis: heuristic, more than 60 min by a stopped run, 3 results" in run("optimise", "r.json").out

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.calibration import fit_shape, fit_width
 from modak.perfmodel import intervals
-from modak.perfmodel.intervals import KNOTS, PUBLISHED, bound, half_widths
+from modak.perfmodel.intervals import KNOTS, PUBLISHED, Longer, Sides, bound, half_widths
 from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
 
@@ -156,3 +156,56 @@ def test_below_the_one_size_nothing_more_is_lost() -> None:
     """Fewer nodes share less."""
     smaller = replace(forecast(disagreement=0.3, doublings=2.0), smaller=np.array([True]))
     assert half_widths(replace(smaller, sizes=1)).above[0] == pytest.approx(half_widths(replace(smaller, sizes=2)).above[0])
+
+
+STEPS = (0.01, 0.05, 0.3, 0.5, 0.9, 0.95, 0.99)
+
+
+def longer(than: float, below: float = 0.3, above: float = 0.4) -> Longer:
+    """A prediction of 100 that is known to be exceeded by so much."""
+    return Longer(np.array([100.0]), Sides(np.array([below]), np.array([above])), np.array([than]))
+
+
+def told(one: Longer) -> list[float]:
+    """What is not exceeded with each of these probabilities."""
+    return [float(one.bound(step)[0]) for step in STEPS]
+
+
+seconds, sides = st.floats(1e-3, 1e9), st.floats(0.0, intervals.MOST)
+
+
+@given(seconds, seconds, sides, sides)
+def test_what_is_known_to_take_longer_takes_longer(one: float, other: float, below: float, above: float) -> None:
+    """Nothing is lowered, nothing is below what was seen, and the more was seen the longer it takes; ends and levels are in their order."""
+    less, more = sorted((one, other))
+    usual, least, most = (np.array(told(longer(than, below, above))) for than in (0.0, less, more))
+    near = 1 - 1e-9
+    assert (np.diff(most) >= 0).all()
+    assert (least >= np.maximum(usual * near, less)).all()
+    assert (most >= np.maximum(least * near, more)).all()
+
+
+@given(st.floats(0.02, 2.0), st.floats(0.02, 2.0))
+def test_what_is_hardly_ever_shorter_tells_nothing(below: float, above: float) -> None:
+    """A stop long before the end."""
+    assert told(longer(1e-30, below, above)) == pytest.approx(told(longer(0.0, below, above)), rel=1e-6)
+
+
+@given(st.floats(0.05, 0.95), st.floats(0.01, 0.99))
+def test_what_takes_longer_is_the_rest_of_its_distribution(at: float, probability: float) -> None:
+    """Of the runs that take longer than most, the half takes longer than the middle of these: conditional probabilities."""
+    whole = longer(0.0)
+    than = float(whole.bound(at)[0])
+    assert longer(than).bound(probability)[0] == pytest.approx(whole.bound(at + probability * (1 - at))[0], rel=1e-6)
+
+
+@pytest.mark.parametrize(("than", "median", "upper"), [(110.0, 1.04, 1.22), (200.0, 1.35, 4.3), (272.0, 1.54, 8.3), (1e6, 1.42, 4.55)])
+def test_a_refuted_prediction_is_a_wide_one_that_begins_where_it_was_refuted(than: float, median: float, upper: float) -> None:
+    """What was far too small once may be so again; how far is a guess."""
+    one = longer(than, 0.05, 0.05)
+    assert one.refuted.all()
+    assert not longer(104.0, 0.05, 0.05).refuted.any()
+    value, width = one.interval()
+    assert than < float(value[0] / np.exp(width.below[0])) < 1.06 * than
+    assert value[0] / than == pytest.approx(median, rel=0.02)
+    assert value[0] * np.exp(width.above[0]) / than == pytest.approx(upper, rel=0.02)
