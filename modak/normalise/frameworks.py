@@ -171,14 +171,15 @@ def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
     except ValidationError as error:
         for one in error.errors(include_url=False):
             name = str(one["loc"][0]) if len(one["loc"]) == 1 else ""
-            if one["type"] == "literal_error" and isinstance(usable.get(name), str):
+            said = usable.get(name)
+            if one["type"] == "literal_error" and isinstance(said, str):
                 known = one["ctx"]["expected"]
-                word = next((word for word in _QUOTED.findall(known) if fold(word) == fold(usable[name])), None)
-                if word:
-                    usable[name] = word
+                words = _QUOTED.findall(known)
+                if same := [word for word in words if fold(word) == fold(said)]:
+                    usable[name] = same[0]
                 else:
-                    said = usable.pop(name)
-                    left[name] = f"{shown(said)} is unknown and ignored{did_you_mean(said, _QUOTED.findall(known))} known: {known}"
-            elif one["type"] == "string_type" and isinstance(usable.get(name), int | float) and not isinstance(usable[name], bool):
-                usable[name] = str(usable[name])
+                    del usable[name]
+                    left[name] = f"{shown(said)} is unknown and ignored{did_you_mean(said, words)} known: {known}"
+            elif one["type"] == "string_type" and isinstance(said, int | float) and not isinstance(said, bool):
+                usable[name] = str(said)
     return usable, left
