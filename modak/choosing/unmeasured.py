@@ -19,6 +19,7 @@ from modak.choosing.switching import NoImage, bare, may_have
 from modak.choosing.topology import with_few_threads
 from modak.choosing.wishes import is_hybrid, names_openmp
 from modak.dsl import Request
+from modak.facts import Node
 from modak.perfmodel.precisions import USUAL_PRECISION
 from modak.target import Target
 
@@ -77,11 +78,7 @@ def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
 
 
 def _layouts(request: Request, target: Target, found: Candidates, chosen: Shape | None) -> Iterator[Pair]:
-    """One rank per node, per socket and per NUMA domain, and one with a few threads, with the cores shared among them, and for a hybrid
-    program one per core, or as many as fit the memory, if the request does not give the layout. A program with MPI alone has no threads to
-    share cores with: one rank per core. One with OpenMP alone may be faster on a part of the cores, where its threads share a socket, or
-    suffice for the memory's bandwidth: halves of them, down to half of the fewest threads that are known.
-    """
+    """Other layouts of the software that is chosen today, if the request does not give the layout."""
     like = next(shape for shape in sorted(found.shapes, key=lambda one: one != chosen) if not shape.inferred)
     node, given = target.node, found.given
     total = given.ranks or request.application.allowed_ranks
@@ -89,19 +86,28 @@ def _layouts(request: Request, target: Target, found: Candidates, chosen: Shape 
     if node is None or fixed or like.gpus_per_node or not (found.distributed or (names_openmp(request) and not found.single_threaded)):
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
-    shared = set() if found.single_threaded else {1, node.sockets, node.standard_numa_domains, *with_few_threads(node)}
-    fitting = memory.most_ranks(request, target)
-    per_core = {min(node.usable_cores, fitting or node.usable_cores)} if found.single_threaded or is_hybrid(request) else set()
-    numbers = (ranks for ranks in sorted(shared | per_core) if ranks <= node.usable_cores)
-    layouts = [(ranks, 1 if found.single_threaded else node.usable_cores // ranks) for ranks in numbers]
-    if not found.distributed:
-        fewest = min(threads for _, threads in known)
-        halves = [node.usable_cores >> halved for halved in range(node.usable_cores.bit_length())]
-        layouts = [(1, threads) for threads in halves if 2 * threads >= fewest]
-    for layout in layouts:
-        shape = replace(like, ranks_per_node=layout[0], threads_per_rank=layout[1], hyperthreads=False, numa_mode=None, origin="plan")
-        if layout not in known and memory.obstacle(request, target, shape) is None:
+    for ranks, threads in _sharing(node, request, target, found):
+        shape = replace(like, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=False, numa_mode=None, origin="plan")
+        if (ranks, threads) not in known and memory.obstacle(request, target, shape) is None:
             yield shape, max(found.nodes, key=len)  # serial runs stay on one node
+
+
+def _sharing(node: Node, request: Request, target: Target, found: Candidates) -> list[tuple[int, int]]:
+    """How ranks may share a node's cores, each with its threads: one rank per node, per socket and per NUMA domain, and one with a few
+    threads, and for a hybrid program one per core, or as many as fit the memory. A program with MPI alone has no threads to share cores
+    with: one rank per core. One with OpenMP alone may be faster on a part of the cores, where its threads share a socket, or suffice for
+    the memory's bandwidth: halves of them, down to half of the fewest threads that are known.
+    """
+    cores = node.usable_cores
+    if not found.distributed:
+        fewest = min(shape.threads_per_rank for shape in found.shapes)
+        halves = (cores >> halved for halved in range(cores.bit_length()))
+        return [(1, threads) for threads in halves if 2 * threads >= fewest]
+    most = min(cores, memory.most_ranks(request, target) or cores)
+    if found.single_threaded:
+        return [(most, 1)]
+    numbers = {1, node.sockets, node.standard_numa_domains, *with_few_threads(node), *([most] if is_hybrid(request) else [])}
+    return [(ranks, cores // ranks) for ranks in sorted(numbers) if ranks <= cores]
 
 
 def _host_mpi(request: Request, target: Target, found: Candidates) -> tuple[str | None, str | None]:

@@ -274,8 +274,6 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
     lists = {field: whole_list(said[name]) for name, field in LISTS.items() if name in said}
     said = {name: value for name, value in said.items() if not lists.get(LISTS.get(name, ""))}
     said |= {name: value for name, value in memory.items() if name == "MaxMemPerCPU"}
-    state, hidden, root = (fields.get(name) for name in ("State", "Hidden", "RootOnly"))
-    closed = f"its state is {state}" if state not in (None, "UP") else "it is hidden" if hidden == "YES" else ""
     return SeenPartition(
         name=fields["PartitionName"],
         default=fields.get("Default") == "YES",
@@ -296,8 +294,17 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         whole_nodes=fields.get("OverSubscribe") == "EXCLUSIVE" or fields.get("Exclusive") == "NODE",  # the latter since Slurm 26.05
         restricted=restricted,
         reserved=said.get("ReqResv") == "YES",
-        closed="it is for root alone" if root == "YES" else closed,
+        closed=_closed(fields),
     )
+
+
+def _closed(fields: Mapping[str, str]) -> str:
+    """Why users' jobs do not start in a partition; empty: they do."""
+    if fields.get("RootOnly") == "YES":
+        return "it is for root alone"
+    if fields.get("State", "UP") != "UP":
+        return f"its state is {fields['State']}"
+    return "it is hidden" if fields.get("Hidden") == "YES" else ""
 
 
 def _memory(kind: str, fields: Mapping[str, str], config: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -164,7 +164,7 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
         "distribution": [name for name in claims.get("distribution", ()) if f"distribution {name}" not in refuted],
         "architecture": seen.architecture,
         "mpi": mpi,
-        "mpi_version": seen.mpi.get(mpi or "", claims.get("mpi_version")) if mpi else None,
+        "mpi_version": seen.mpi.get(mpi, claims.get("mpi_version")) if mpi else None,
         "python": ".".join(python.split(".")[:2]) if python else None,
         "cuda": _public(seen.says.get("cuda")) if seen.says else claims.get("cuda"),
         "microarchitecture": None if "microarchitecture" in refuted else claims.get("microarchitecture"),

@@ -113,13 +113,11 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     usable, left = _usable(model, values)
     notes += opened.notes + tuple(Fault(at[name], why) for name, why in left.items())
     read = checked(model, usable, path, {name: label(key) for name, key in keys.items()}, Read(LEFT_OUT, notes))
-    changed = {name: getattr(read.value, name, None) for name in usable if name not in read_here}
-    notes = tuple(
-        Fault(at[name], f"{shown(given[name])} is read as {shown(new)}")
-        for name, new in changed.items()
-        if not read.faults and (type(new) is not type(given[name]) or new != given[name]) and not _same_number(new, given[name])
-    )
-    return Read(read.value, read.notes + notes, read.faults)
+    if read.faults:
+        return read
+    pairs = ((name, given[name], getattr(read.value, name, None)) for name in usable if name not in read_here)
+    changed = (Fault(at[name], f"{shown(old)} is read as {shown(new)}") for name, old, new in pairs if not _is_same(new, old))
+    return read._replace(notes=(*read.notes, *changed))
 
 
 def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:
@@ -157,8 +155,9 @@ def _readers(model: type[BaseModel]) -> Mapping[str, Reader]:
     return {name: reader for name, kind in kinds.items() for one, reader in ((VersionRange, version), (Fraction, share)) if one in kind}
 
 
-def _same_number(new: Any, old: Any) -> bool:
-    return new == old and not isinstance(old, bool | str) and not isinstance(new, bool | str)
+def _is_same(new: Any, old: Any) -> bool:
+    """Whether a value is read as it was given; a number also where 2.0 is read as 2."""
+    return bool(new == old) and (type(new) is type(old) or not (isinstance(old, bool | str) or isinstance(new, bool | str)))
 
 
 def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -171,14 +170,15 @@ def _usable(model: type[BaseModel], values: Mapping[str, Any]) -> tuple[dict[str
     except ValidationError as error:
         for one in error.errors(include_url=False):
             name = str(one["loc"][0]) if len(one["loc"]) == 1 else ""
-            if one["type"] == "literal_error" and isinstance(usable.get(name), str):
+            said = usable.get(name)
+            if one["type"] == "literal_error" and isinstance(said, str):
                 known = one["ctx"]["expected"]
-                word = next((word for word in _QUOTED.findall(known) if fold(word) == fold(usable[name])), None)
-                if word:
-                    usable[name] = word
+                words = _QUOTED.findall(known)
+                if same := [word for word in words if fold(word) == fold(said)]:
+                    usable[name] = same[0]
                 else:
-                    said = usable.pop(name)
-                    left[name] = f"{shown(said)} is unknown and ignored{did_you_mean(said, _QUOTED.findall(known))} known: {known}"
-            elif one["type"] == "string_type" and isinstance(usable.get(name), int | float) and not isinstance(usable[name], bool):
-                usable[name] = str(usable[name])
+                    del usable[name]
+                    left[name] = f"{shown(said)} is unknown and ignored{did_you_mean(said, words)} known: {known}"
+            elif one["type"] == "string_type" and isinstance(said, int | float) and not isinstance(said, bool):
+                usable[name] = str(said)
     return usable, left

@@ -48,25 +48,24 @@ def split_cells(cells: Sequence[Cell]) -> list[Part]:
     GPUs open is beside runs on GPUs, runs that differ only in their threads become curves over threads.
     """
     by_batch = grouped(cells, lambda cell: _key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0))
-    families = [family for key in sorted(by_batch) for family in _families(by_batch[key])]
-    fillings = [filling for family in families if (filling := _filling(family))]
-    filled = {id(cell) for filling in fillings for cell in filling}
-    by_shape = grouped(
-        ((number, cell) for number, family in enumerate(families) for cell in family if id(cell) not in filled),
-        lambda numbered: (*_shape_key(numbered[1].layout), numbered[0]),
-    )
-    over_nodes: list[Part] = []
-    rest: dict[int, list[Cell]] = defaultdict(list)
-    for key in sorted(by_shape):
-        group = [cell for _, cell in by_shape[key]]
-        if len({cell.layout.nodes for cell in group}) > 1:
-            over_nodes.append(_over_nodes(group))
-        else:
-            rest[key[-1]].extend(group)
     gpus = {cell.layout.gpus_per_node for cell in cells}
     over_threads = len({cell.layout.nodes for cell in cells}) == 1 and not (None in gpus and any(gpus))
-    lines = (line for number in sorted(rest) for line in _lines(rest[number], over_threads))
-    return [*map(_within_node, fillings), *over_nodes, *(part for line in lines for part in _parts_of(line))]
+    filled: list[Part] = []
+    over_nodes: list[Part] = []
+    others: list[Part] = []
+    for family in (family for key in sorted(by_batch) for family in _families(by_batch[key])):
+        if filling := _filling(family):
+            filled.append(_within_node(filling))
+        done = {id(cell) for cell in filling}
+        by_shape = grouped((cell for cell in family if id(cell) not in done), lambda cell: _shape_key(cell.layout))
+        rest: list[Cell] = []
+        for _, group in sorted(by_shape.items()):
+            if len({cell.layout.nodes for cell in group}) > 1:
+                over_nodes.append(_over_nodes(group))
+            else:
+                rest += group
+        others += [part for line in _lines(rest, over_threads) for part in _parts_of(line)]
+    return [*filled, *sorted(over_nodes, key=lambda part: _shape_key(part.layout)), *others]
 
 
 def _parts_of(line: Sequence[Cell]) -> Iterator[Part]:

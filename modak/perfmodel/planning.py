@@ -95,16 +95,16 @@ def propose(
         due = [place for place in first if place in left][:1]
         looked_at = due or left
         before = width(known)
-        after = np.minimum(expected(known, [runs[place] for place in looked_at], width), before)
-        gain = before - after
-        worth = [k for k in range(len(looked_at)) if due or gain[k] >= threshold]
-        if not worth:
+        after = dict(zip(looked_at, np.minimum(expected(known, [runs[place] for place in looked_at], width), before), strict=True))
+        if not due:
+            left = [place for place in left if before - after[place] >= threshold]
+        if not left:
             break
-        best = max(worth, key=lambda k: gain[k] / runs[looked_at[k]].node_hours)
-        place, chosen = looked_at[best], runs[looked_at[best]]
-        steps.append(Step(place, before, float(after[best]), float(gain[best] / chosen.node_hours)))
+        best = max(due or left, key=lambda place: (before - after[place]) / runs[place].node_hours)
+        chosen = runs[best]
+        steps.append(Step(best, before, float(after[best]), float((before - after[best]) / chosen.node_hours)))
         known, spent = with_point(known, refitted(known, [(chosen, chosen.cost)])[0]), spent + chosen.node_hours
-        left = [other for other in (left if due else [looked_at[k] for k in worth]) if other != place]
+        left.remove(best)
     return tuple(steps)
 
 

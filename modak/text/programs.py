@@ -197,10 +197,10 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
     """
     if program not in FLAGS:
         return None
-    python = command[0] if is_python(command[0]) else _python_beside(command[0])
-    place = 2 if program_name(command[0]) == "accelerate" else 1
     if is_python(command[0]):
-        place = 4 if command[1] == "-u" else 3
+        python, place = command[0], 4 if command[1] == "-u" else 3
+    else:
+        python, place = _python_beside(command[0]), 2 if program_name(command[0]) == "accelerate" else 1
     begin: tuple[Word, ...] = (python,)
     while place < len(command) and lead(command[place]).startswith("-"):
         name, equals, _ = lead(command[place]).partition("=")
@@ -208,10 +208,10 @@ def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word
         place += 1
         if option == "--":
             break
-        begin = (python, "-m") if option in _MODULE else () if option == _NO_PYTHON else begin
-        joined = equals or re.match("-[^-].", name)  # --tee=3, -t3
-        alone = joined or option in FLAGS[program] or option in _MODULE or option == _NO_PYTHON
-        place += not alone and place < len(command) and _is_value(command[place])
+        if option in _MODULE or option == _NO_PYTHON:
+            begin = (python, "-m") if option in _MODULE else ()
+        elif not (equals or re.match("-[^-].", name) or option in FLAGS[program]):  # no --tee=3, no -t3
+            place += place < len(command) and _is_value(command[place])
     return ((*begin, *command[place:]), command[:place]) if place < len(command) else None
 
 
