@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -144,11 +145,13 @@ def _not_guessed(config: Any, made: Recipe) -> None:
 @contextmanager
 def _hpccm(form: Form) -> Iterator[SimpleNamespace]:
     """The parts of hpccm that recipes use, for one recipe at a time, from a known state."""
-    import hpccm.config
-    from hpccm.building_blocks import apt_get, mpich, openmpi
-    from hpccm.common import container_type, cpu_arch, linux_distro
-    from hpccm.primitives import baseimage, environment, label, shell
-    from hpccm.toolchain import toolchain as compilers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python's, on escape sequences in hpccm's sources, where it has to compile them
+        import hpccm.config
+        from hpccm.building_blocks import apt_get, mpich, openmpi
+        from hpccm.common import container_type, cpu_arch, linux_distro
+        from hpccm.primitives import baseimage, environment, label, shell
+        from hpccm.toolchain import toolchain as compilers
 
     state = {
         "g_cpu_arch": cpu_arch.X86_64,

@@ -23,7 +23,7 @@ packages=(
   libseccomp2 patchelf                                        # and what an Apptainer of a newer release needs here
   postgresql
   locales                                                     # the sources of a Turkish one, in which "I" is no capital of "i"
-  git                                                         # sources of build jobs
+  git curl                                                    # sources of build jobs
   iproute2 libhwloc15 libtirpc3                               # the network of Grid Engine's hosts, its libraries
   python3 python3-pip                                         # PyTorch in a container
   chromium                                                    # the service's pages

@@ -76,7 +76,7 @@ def mpi_job(program: str, runtime: str, threads: int = 1, ranks: int = 2) -> dic
 def limited(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, str]]:
     """Folders and numbers of jobs that wait for the end of their time. They run beside all tests: Slurm looks at limits twice a minute.
 
-    Ranks have 40 s to set their traps: a signal that comes before, on a busy machine, ends them.
+    Ranks have 40 s to set their traps, as Slurm may send a signal half a minute early: one that comes before them ends them or is lost.
     """
     plain = {"partition": "gpu", "core_count_per_process": 1, "wall_time_limit": 60, "requeue": False, "copy_environment": True}
     # words of a list are literal: the loop is one of them
@@ -91,7 +91,7 @@ def limited(slurm: Slurm, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         saves = f"trap 'echo rank $SLURM_PROCID saved; exit 0' {signal}; while :; do sleep 0.2; done"
         jobs[signal] = {
             "application": {"app_tag": "long", "app_type": "mpi", "executable": "sh", "arguments": ["-c", saves]},
-            "job_options": plain | {"wall_time_limit": 120, "signal": f"{signal}@80", "node_count": 2, "process_count_per_node": 2} | more,
+            "job_options": plain | {"wall_time_limit": 120, "signal": f"{signal}@50", "node_count": 2, "process_count_per_node": 2} | more,
         }
     begun = {}
     for name, job in jobs.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -16,7 +17,7 @@ from modak.recipes.image import image_labels
 from modak.recipes.pins import by_tag
 from modak.recipes.plan import Extras, Hardware, Recipe, Variant, plan, recipe
 from modak.recipes.text import cautions, text_for, written
-from tests.conftest import tool
+from tests.conftest import ROOT, tool
 from tests.golden.recipes.plans import BROADWELL, WHOLE, made
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "recipes"
@@ -42,6 +43,15 @@ def test_recipes_are_compared_whole(name: str, form: str) -> None:
     """In both forms. ``python -m tests.golden.recipes.plans`` writes the files anew, for reading."""
     text = written(made(name), "definition" if form == "def" else "dockerfile")
     assert text == (GOLDEN / f"{name}.{form}").read_text()
+
+
+def test_nothing_is_said_about_the_sources_of_hpccm(tmp_path: Path) -> None:
+    """Where Python has to compile them: pip was told not to, or may not write there. Some have escape sequences that it warns of."""
+    read = "import sys; from modak.recipes.text import written; from tests.golden.recipes.plans import made"
+    wrote = f"sys.pycache_prefix = {str(tmp_path)!r}; written(made({min(WHOLE)!r}), 'definition')"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", f"{read}; {wrote}"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(tmp_path.rglob("hpccm/**/*.pyc"))
 
 
 def test_every_golden_recipe_has_its_plan() -> None:
