@@ -97,11 +97,8 @@ class Issuer:
         return Principal(f"oidc:{subject}", frozenset(_scopes(claims.get(self.scopes_claim))))
 
     def knows(self, token: str) -> bool:
-        """Whether the key that a token names is known, so that :meth:`principal` does not wait for the issuer."""
-        try:
-            return not self._known.lacks(_key_name(token), self.clock())
-        except Unauthorised:
-            return False
+        """Whether the key that a token names is known, so that :meth:`principal` does not wait for the issuer. Raises as that does."""
+        return not self._known.lacks(_key_name(token), self.clock())
 
     def _key(self, name: str) -> PyJWK:
         """The key of that name. If it is unknown, the issuer is asked, but not too often."""
@@ -111,7 +108,7 @@ class Issuer:
                 now = self.clock()
                 if now - known.tried >= (FAILURE_WAIT_S if known.failure else MISSING_KEY_WAIT_S):
                     self._refresh(now)
-                if known.failure and known.lacks(name, now):
+                if known.failure:
                     raise Unavailable(known.failure, public_message=NO_ANSWER)
         key = known.keys.get(name)
         if key is None:
