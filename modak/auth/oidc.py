@@ -188,10 +188,10 @@ def _fetched(address: str, timeout_s: float) -> dict[str, Any]:
         with _cut_late(connection, timeout_s):
             connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers={"Accept": "application/json"})
             response = connection.getresponse()
-            content = response.read(LARGEST_DOCUMENT_BYTES + 1)
+            content = response.read(LARGEST_DOCUMENT_BYTES)  # what is longer is no JSON then
     finally:
         connection.close()
-    document = strict_json(content) if response.status == http.HTTPStatus.OK and len(content) <= LARGEST_DOCUMENT_BYTES else None
+    document = strict_json(content) if response.status == http.HTTPStatus.OK else None
     if not isinstance(document, dict):
         raise ValueError("no JSON object")
     return document

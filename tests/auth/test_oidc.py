@@ -289,9 +289,14 @@ def test_keys_come_from_https_or_this_machine(provider: Provider, issuer: oidc.I
     assert not provider.asked["/keys"]
 
 
-def test_keys_that_are_none_are_no_answer(provider: Provider, issuer: oidc.Issuer) -> None:
-    """An issuer that answers something else is as good as one that does not answer."""
-    provider.keys_at = f"{provider.address}/nonsense"
+@pytest.mark.parametrize(
+    "published",
+    [{}, [], {"keys": None}, {"keys": ["first"]}, {"keys": [], "note": "x" * oidc.LARGEST_DOCUMENT_BYTES}],
+    ids=lambda one: repr(one)[:30],
+)
+def test_keys_that_are_none_are_no_answer(provider: Provider, issuer: oidc.Issuer, published: object) -> None:
+    """An issuer that answers something else, or too much, is as good as one that does not answer."""
+    provider.published = published
     with pytest.raises(Unavailable):
         issuer.principal(provider.token())
 
