@@ -56,6 +56,7 @@ class Provider:
                 json.loads(ECAlgorithm.to_jwk(CURVE)) | {"kid": "private"},
                 public[0] | {"kid": "unsigned", "alg": "none"},
                 public[0] | {"kid": "several", "alg": ["RS256"]},
+                json.loads(RSAAlgorithm.to_jwk(KEYS["first"].public_key())),  # without a name
                 {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
                 {"kty": "RSA", "kid": "broken"},
             ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -166,7 +167,11 @@ def test_a_new_key_is_looked_for(provider: Provider, issuer: oidc.Issuer, moment
 
 
 def test_unknown_keys_do_not_make_us_ask(provider: Provider, issuer: oidc.Issuer) -> None:
-    """A hundred tokens with made-up keys: the issuer is asked once."""
+    """What is no token asks for nothing; for a hundred tokens with made-up keys the issuer is asked once."""
+    for text in ("no token", "a.b.c", provider.token(header={"kid": None})):
+        with pytest.raises(Unauthorised):
+            issuer.principal(text)
+    assert not provider.asked
     for number in range(100):
         with pytest.raises(Unauthorised):
             issuer.principal(provider.token(key=KEYS["second"], header={"kid": f"made-up-{number}"}))
@@ -318,6 +323,17 @@ def test_settings_that_will_do_are_taken() -> None:
     named = Settings(oidc_issuer="https://a.example", oidc_audience="x", oidc_scopes_claim="roles")
     assert (found := issuer_of(named)) is not None
     assert (found.issuer, found.audience, found.scopes_claim) == ("https://a.example", "x", "roles")
+
+
+@pytest.mark.parametrize("lacking", ["PyJWT", "cryptography"])
+def test_without_its_extra_no_issuer_is_believed(monkeypatch: pytest.MonkeyPatch, lacking: str) -> None:
+    """Neither without the package that reads tokens, nor without that which checks their signatures; the message says what to install."""
+    if lacking == "PyJWT":
+        monkeypatch.setitem(sys.modules, "jwt.algorithms", None)
+    else:
+        monkeypatch.setattr("jwt.algorithms.has_crypto", False)
+    with pytest.raises(DataError, match=r"pip install 'modak\[oidc\]'"):
+        oidc.check("https://a.example", "x")
 
 
 @pytest.mark.parametrize(("issuer", "audience", "field"), [("https://a.example", "", "AUDIENCE"), ("http://a.example", "x", "ISSUER")])
