@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -182,8 +181,7 @@ def _fetched(address: str, timeout_s: float) -> dict[str, Any]:
         raise ValueError("no address that is asked for keys")
     parts = urlsplit(address)
     kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
-    extra: dict[str, Any] = {} if parts.scheme == "http" else {"context": ssl.create_default_context()}
-    connection = kind(parts.hostname or "", parts.port, timeout=timeout_s, **extra)
+    connection = kind(parts.hostname or "", parts.port, timeout=timeout_s)
     try:
         with _cut_late(connection, timeout_s):
             connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers={"Accept": "application/json"})

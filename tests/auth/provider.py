@@ -44,6 +44,7 @@ class Provider:
         """What is answered at a path; ``None``: 404."""
         if path == "/.well-known/openid-configuration":
             return {"issuer": self.issuer, "jwks_uri": self.keys_at, "id_token_signing_alg_values_supported": ["none", "HS256"]}
+        path = path.removesuffix("?for=modak")
         if path == "/keys" and self.published is not None:
             return self.published
         if path == "/keys":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -229,6 +230,14 @@ def test_who_names_a_known_key_does_not_wait_for_a_slow_issuer(provider: Provide
         assert isinstance(waiting.exception(PATIENCE_S), Unauthorised)
 
 
+def test_an_issuer_that_begins_no_tls_is_503() -> None:
+    """It is waited for no longer than one that does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(Unavailable, match="timed out"):
+        oidc.Issuer(f"https://127.0.0.1:{silent.getsockname()[1]}", AUDIENCE, timeout_s=0.2).principal(
+            jwt.encode({}, KEYS["first"], "RS256", {"kid": "a"})
+        )
+
+
 def test_an_issuer_that_speaks_another_protocol_is_503(mail_server: str) -> None:
     """Whatever listens at its address."""
     found = oidc.Issuer(mail_server, AUDIENCE, timeout_s=PATIENCE_S)
@@ -283,6 +292,13 @@ def test_keys_are_believed_for_an_hour(provider: Provider, issuer: oidc.Issuer, 
     moment[0] += oidc.FRESH_S + 1
     with pytest.raises(Unavailable):
         issuer.principal(token)
+
+
+def test_the_address_of_keys_may_have_a_query(provider: Provider, issuer: oidc.Issuer) -> None:
+    """With which an issuer of many tells whose they are."""
+    provider.keys_at += "?for=modak"
+    assert issuer.principal(provider.token()).name == "oidc:ada"
+    assert provider.asked["/keys?for=modak"] == 1
 
 
 @pytest.mark.parametrize("start", ["file://127.0.0.1", "gopher://127.0.0.1", "ftp://127.0.0.1", "http://0.0.0.0"])
