@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -97,11 +96,8 @@ class Issuer:
         return Principal(f"oidc:{subject}", frozenset(_scopes(claims.get(self.scopes_claim))))
 
     def knows(self, token: str) -> bool:
-        """Whether the key that a token names is known, so that :meth:`principal` does not wait for the issuer."""
-        try:
-            return not self._known.lacks(_key_name(token), self.clock())
-        except Unauthorised:
-            return False
+        """Whether the key that a token names is known, so that :meth:`principal` does not wait for the issuer. Raises as that does."""
+        return not self._known.lacks(_key_name(token), self.clock())
 
     def _key(self, name: str) -> PyJWK:
         """The key of that name. If it is unknown, the issuer is asked, but not too often."""
@@ -111,7 +107,7 @@ class Issuer:
                 now = self.clock()
                 if now - known.tried >= (FAILURE_WAIT_S if known.failure else MISSING_KEY_WAIT_S):
                     self._refresh(now)
-                if known.failure and known.lacks(name, now):
+                if known.failure:
                     raise Unavailable(known.failure, public_message=NO_ANSWER)
         key = known.keys.get(name)
         if key is None:
@@ -185,16 +181,15 @@ def _fetched(address: str, timeout_s: float) -> dict[str, Any]:
         raise ValueError("no address that is asked for keys")
     parts = urlsplit(address)
     kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
-    extra: dict[str, Any] = {} if parts.scheme == "http" else {"context": ssl.create_default_context()}
-    connection = kind(parts.hostname or "", parts.port, timeout=timeout_s, **extra)
+    connection = kind(parts.hostname or "", parts.port, timeout=timeout_s)
     try:
         with _cut_late(connection, timeout_s):
             connection.request("GET", parts.path + (f"?{parts.query}" if parts.query else ""), headers={"Accept": "application/json"})
             response = connection.getresponse()
-            content = response.read(LARGEST_DOCUMENT_BYTES + 1)
+            content = response.read(LARGEST_DOCUMENT_BYTES)  # what is longer is no JSON then
     finally:
         connection.close()
-    document = strict_json(content) if response.status == http.HTTPStatus.OK and len(content) <= LARGEST_DOCUMENT_BYTES else None
+    document = strict_json(content) if response.status == http.HTTPStatus.OK else None
     if not isinstance(document, dict):
         raise ValueError("no JSON object")
     return document

@@ -50,7 +50,7 @@ _FULL: Final = ("no space left on device", "disk quota exceeded", "file too larg
 
 
 class Stopped(Exception):
-    """The build was cancelled, or the builder was told to stop."""
+    """The build was cancelled or is another builder's, or the builder was told to stop."""
 
 
 class Away(Unavailable):
@@ -142,7 +142,7 @@ def recover(builds: Builds, folder: Path) -> None:
             if group and processes.Process(**group).alive:
                 processes.end(group["pid"])
             _tidy(BUILDERS[order_from(build.order).runtime], _place(folder, build.id), build.step)
-        builds.put_back(build.id)
+        builds.put_back(build)
     living = {build.id for build in builds.newest(1000, states=("running",))}
     for left in folder.glob(".build-*"):
         if left.name.removeprefix(".build-") not in living:
@@ -217,12 +217,10 @@ class BuildRun:
         except Away:
             raise
         except Stopped:
-            wanted = self.builds.get(self.build.id).cancel
-            if wanted:
+            if self.builds.get(self.build.id).cancel:
                 self._end("cancelled", message=f"cancelled in the step: {self.step}")
             else:
-                self.builds.put_back(self.build.id, died=False)
-                raise
+                self.builds.put_back(self.build, died=False)
         except (ModakError, OSError, TimeoutError) as error:
             self.log.line(f"modak: {error}")
             self._end("failed", message=self._why(error))
@@ -318,10 +316,10 @@ class BuildRun:
                 self.fault = why[:300]
 
     def _work_of(self, group: processes.Process) -> None:
-        self._insist(lambda: self.builds.works(self.build.id, _here() | {"group": asdict(group)}))
+        self._insist(lambda: self.builds.works(self.build, _here() | {"group": asdict(group)}))
 
     def _end(self, state: State, **values: Any) -> None:
-        self._insist(lambda: self.builds.finish(self.build.id, state, log=self.log.text(), **values))
+        self._insist(lambda: self.builds.finish(self.build, state, log=self.log.text(), **values))
 
     def _insist(self, tell: Callable[[], None]) -> None:
         """Store what must not be lost, with retries where the database is locked or out of reach. Raises :class:`Away`.
@@ -342,7 +340,7 @@ class BuildRun:
     def _watch(self, *, at_once: bool = False) -> None:
         """Report that the builder runs. A locked database is ignored.
 
-        Raises :class:`Stopped` where the build was cancelled, or a signal asked the builder to end.
+        Raises :class:`Stopped` where the build was cancelled or is another builder's, or a signal asked the builder to end.
         """
         if self.stopping:
             raise Stopped
@@ -350,7 +348,7 @@ class BuildRun:
             return
         self.beaten = time.monotonic()
         with suppress(Unavailable):
-            if self.builds.beat(self.build.id, step=self.step, log=self.log.text()):
+            if self.builds.beat(self.build, step=self.step, log=self.log.text()):
                 raise Stopped
 
     @contextmanager

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, insert, select, update
 
 from modak.errors import AlreadyThere, NotFound
 from modak.facts import Image
@@ -111,20 +111,20 @@ class Builds:
         with reading(self.engine) as connection:
             return _longest_waiting(connection, runtimes) is not None
 
-    def beat(self, build_id: str, *, step: str, log: str) -> bool:
-        """Say that the builder is alive and how far it is; returns whether the build is to be cancelled."""
+    def beat(self, build: StoredBuild, *, step: str, log: str) -> bool:
+        """Say that the builder is alive and how far it is; returns whether it is to stop: the build is cancelled, or another builder's."""
         with writing(self.engine, shared=True) as connection:
-            connection.execute(update(builds).where(builds.c.id == build_id).values(step=step, log=log, beat_at=stored(now())))
-            return bool(connection.execute(select(builds.c.cancel).where(builds.c.id == build_id)).scalar())
+            mine = update(builds).where(*_as_claimed(build), builds.c.cancel == 0)
+            return not connection.execute(mine.values(step=step, log=log, beat_at=stored(now()))).rowcount
 
-    def works(self, build_id: str, builder: Mapping[str, Any]) -> None:
+    def works(self, build: StoredBuild, builder: Mapping[str, Any]) -> None:
         """Record which processes work on the build, so that the successor of a dead builder can end them."""
         with writing(self.engine, shared=True) as connection:
-            connection.execute(update(builds).where(builds.c.id == build_id).values(builder=json.dumps(builder)))
+            connection.execute(update(builds).where(*_as_claimed(build)).values(builder=json.dumps(builder)))
 
     def finish(
         self,
-        build_id: str,
+        build: StoredBuild,
         state: State,
         *,
         message: str = "",
@@ -132,18 +132,18 @@ class Builds:
         result: Mapping[str, Any] | None = None,
         image: Image | None = None,
     ) -> None:
-        """Record the end of a build and, where there is an image, its entry in the catalogue."""
+        """Record the end of a build and, where there is an image, its entry in the catalogue; nothing if it is another builder's by now."""
+        values = {"state": state, "message": message, "log": log, "result": json.dumps(result or {}), "finished_at": stored(now())}
         with writing(self.engine) as connection:
-            if image is not None and catalogue.add(connection, [image], "builder", replace=True):
-                audit.note(connection, Actor("builder"), "add", [f"{image.reference}, build {build_id}"])
+            mine = connection.execute(update(builds).where(*_as_claimed(build)).values(**values, builder="")).rowcount
+            if mine and image is not None and catalogue.add(connection, [image], "builder", replace=True):
+                audit.note(connection, Actor("builder"), "add", [f"{image.reference}, build {build.id}"])
                 versions.bump(connection)
-            values = {"state": state, "message": message, "log": log, "result": json.dumps(result or {}), "finished_at": stored(now())}
-            connection.execute(update(builds).where(builds.c.id == build_id).values(**values, builder=""))
 
-    def put_back(self, build_id: str, *, died: bool = True) -> None:
+    def put_back(self, build: StoredBuild, *, died: bool = True) -> None:
         """Queue a build again whose builder has ended, unless it was to be cancelled, or its builders ``died`` several times."""
         with writing(self.engine) as connection:
-            row = connection.execute(select(builds).where(builds.c.id == build_id, builds.c.state == "running")).first()
+            row = connection.execute(select(builds).where(*_as_claimed(build), builds.c.state == "running")).first()
             if row is None:
                 return
             values: dict[str, Any] = {"state": "queued", "attempts": row.attempts - (not died)}
@@ -152,7 +152,7 @@ class Builds:
             elif died and row.attempts >= MOST_ATTEMPTS:
                 message = f"its builder died {row.attempts} times" + (f", the last time in the step: {row.step}" if row.step else "")
                 values = {"state": "failed", "message": message, "finished_at": stored(now())}
-            connection.execute(update(builds).where(builds.c.id == build_id).values(**values, builder=""))
+            connection.execute(update(builds).where(builds.c.id == build.id).values(**values, builder=""))
 
     def cancel(self, build_id: str, actor: Actor) -> StoredBuild:
         """Cancel a build: a queued one at once, a running one by its builder.
@@ -178,6 +178,11 @@ def _longest_waiting(connection: Connection, runtimes: Collection[str] | None) -
         return connection.execute(queued.limit(1)).scalar()
     found = (row.id for row in connection.execute(queued) if json.loads(row.order)["runtime"] in runtimes)
     return next(found, None)
+
+
+def _as_claimed(build: StoredBuild) -> tuple[ColumnElement[bool], ...]:
+    """Whether no other builder has claimed it since: one that was silent for too long, and works on, would end the other's work."""
+    return builds.c.id == build.id, builds.c.attempts == build.attempts
 
 
 def _build(row: Row[Any]) -> StoredBuild:

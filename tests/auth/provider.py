@@ -31,6 +31,8 @@ class Provider:
         self.names = ["first"]
         self.issuer = self.address
         self.keys_at = f"{self.address}/keys"
+        self.published: Any = None
+        """What is answered in place of its keys."""
         self.broken = False
         self.between_bytes_s = 0.0
         self.answers = threading.Event()
@@ -42,6 +44,9 @@ class Provider:
         """What is answered at a path; ``None``: 404."""
         if path == "/.well-known/openid-configuration":
             return {"issuer": self.issuer, "jwks_uri": self.keys_at, "id_token_signing_alg_values_supported": ["none", "HS256"]}
+        path = path.removesuffix("?for=modak")
+        if path == "/keys" and self.published is not None:
+            return self.published
         if path == "/keys":
             public = [json.loads(RSAAlgorithm.to_jwk(KEYS[name].public_key())) | {"kid": name, "use": "sig"} for name in self.names]
             curve = json.loads(ECAlgorithm.to_jwk(CURVE.public_key())) | {"kid": "curve"}
@@ -52,12 +57,11 @@ class Provider:
                 json.loads(ECAlgorithm.to_jwk(CURVE)) | {"kid": "private"},
                 public[0] | {"kid": "unsigned", "alg": "none"},
                 public[0] | {"kid": "several", "alg": ["RS256"]},
+                json.loads(RSAAlgorithm.to_jwk(KEYS["first"].public_key())),  # without a name
                 {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
                 {"kty": "RSA", "kid": "broken"},
             ]
             return {"keys": [*public, curve, *odd]}
-        if path == "/nonsense":
-            return {"keys": ["first"]}
         return None
 
     def claims(self, **changed: Any) -> dict[str, Any]:
@@ -83,7 +87,7 @@ def running(certificate: Path | None = None) -> Iterator[Provider]:
             provider.answers.wait()
             found = provider.document(self.path)
             body = json.dumps(found).encode()
-            self.send_response(500 if provider.broken else 200 if found else 404)
+            self.send_response(500 if provider.broken else 404 if found is None else 200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             pieces = [body[i : i + 1] for i in range(len(body))] if provider.between_bytes_s else [body]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -98,6 +99,13 @@ def test_a_token_that_was_never_made_is_nobodys(keys_of: KeyRing, token: str) ->
         keys_of.find(tokens.new(tokens.KEY) if token == "made up" else token)
 
 
+@pytest.mark.parametrize("token", ["modak_", "modak_' OR 1=1 --", tokens.new(tokens.KEY)[:-1] + "-", tokens.new(tokens.JOB)])
+def test_what_no_key_can_be_is_not_looked_for(token: str) -> None:
+    """Typing errors are refused without the database."""
+    with pytest.raises(Unauthorised):
+        KeyRing(lambda: pytest.fail("the database is asked")).find(token)
+
+
 def test_a_revoked_key_ends_here_at_once(keys_of: KeyRing) -> None:
     """Although it was found, and so remembered, a moment before; a second revocation changes nothing."""
     token, key = keys_of.create("ci", ["load"], None, ME)
@@ -130,7 +138,9 @@ def test_an_expired_key_ends(store: Store, keys_of: KeyRing) -> None:
     assert keys_of.find(token).name == "key:ci"
     with writing(store.engine) as connection:
         connection.execute(update(schema.api_keys).values(expires_at=stored(datetime.now(UTC) - timedelta(seconds=1))))
-    keys_of._known.clear()
+    expired = keys_of.access().find(tokens.digest(token))
+    assert expired is not None
+    keys_of._known[tokens.digest(token)] = (expired, math.inf)
     with pytest.raises(Unauthorised):
         keys_of.find(token)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -166,7 +168,11 @@ def test_a_new_key_is_looked_for(provider: Provider, issuer: oidc.Issuer, moment
 
 
 def test_unknown_keys_do_not_make_us_ask(provider: Provider, issuer: oidc.Issuer) -> None:
-    """A hundred tokens with made-up keys: the issuer is asked once."""
+    """What is no token asks for nothing; for a hundred tokens with made-up keys the issuer is asked once."""
+    for text in ("no token", "a.b.c", provider.token(header={"kid": None})):
+        with pytest.raises(Unauthorised):
+            issuer.principal(text)
+    assert not provider.asked
     for number in range(100):
         with pytest.raises(Unauthorised):
             issuer.principal(provider.token(key=KEYS["second"], header={"kid": f"made-up-{number}"}))
@@ -222,6 +228,14 @@ def test_who_names_a_known_key_does_not_wait_for_a_slow_issuer(provider: Provide
         finally:
             provider.answers.set()
         assert isinstance(waiting.exception(PATIENCE_S), Unauthorised)
+
+
+def test_an_issuer_that_begins_no_tls_is_503() -> None:
+    """It is waited for no longer than one that does not answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(Unavailable, match="timed out"):
+        oidc.Issuer(f"https://127.0.0.1:{silent.getsockname()[1]}", AUDIENCE, timeout_s=0.2).principal(
+            jwt.encode({}, KEYS["first"], "RS256", {"kid": "a"})
+        )
 
 
 def test_an_issuer_that_speaks_another_protocol_is_503(mail_server: str) -> None:
@@ -280,6 +294,13 @@ def test_keys_are_believed_for_an_hour(provider: Provider, issuer: oidc.Issuer, 
         issuer.principal(token)
 
 
+def test_the_address_of_keys_may_have_a_query(provider: Provider, issuer: oidc.Issuer) -> None:
+    """With which an issuer of many tells whose they are."""
+    provider.keys_at += "?for=modak"
+    assert issuer.principal(provider.token()).name == "oidc:ada"
+    assert provider.asked["/keys?for=modak"] == 1
+
+
 @pytest.mark.parametrize("start", ["file://127.0.0.1", "gopher://127.0.0.1", "ftp://127.0.0.1", "http://0.0.0.0"])
 def test_keys_come_from_https_or_this_machine(provider: Provider, issuer: oidc.Issuer, start: str) -> None:
     """Whatever the discovery document says: another address is not asked, though the one of the last reaches this machine."""
@@ -289,9 +310,14 @@ def test_keys_come_from_https_or_this_machine(provider: Provider, issuer: oidc.I
     assert not provider.asked["/keys"]
 
 
-def test_keys_that_are_none_are_no_answer(provider: Provider, issuer: oidc.Issuer) -> None:
-    """An issuer that answers something else is as good as one that does not answer."""
-    provider.keys_at = f"{provider.address}/nonsense"
+@pytest.mark.parametrize(
+    "published",
+    [{}, [], {"keys": None}, {"keys": ["first"]}, {"keys": [], "note": "x" * oidc.LARGEST_DOCUMENT_BYTES}],
+    ids=lambda one: repr(one)[:30],
+)
+def test_keys_that_are_none_are_no_answer(provider: Provider, issuer: oidc.Issuer, published: object) -> None:
+    """An issuer that answers something else, or too much, is as good as one that does not answer."""
+    provider.published = published
     with pytest.raises(Unavailable):
         issuer.principal(provider.token())
 
@@ -313,6 +339,17 @@ def test_settings_that_will_do_are_taken() -> None:
     named = Settings(oidc_issuer="https://a.example", oidc_audience="x", oidc_scopes_claim="roles")
     assert (found := issuer_of(named)) is not None
     assert (found.issuer, found.audience, found.scopes_claim) == ("https://a.example", "x", "roles")
+
+
+@pytest.mark.parametrize("lacking", ["PyJWT", "cryptography"])
+def test_without_its_extra_no_issuer_is_believed(monkeypatch: pytest.MonkeyPatch, lacking: str) -> None:
+    """Neither without the package that reads tokens, nor without that which checks their signatures; the message says what to install."""
+    if lacking == "PyJWT":
+        monkeypatch.setitem(sys.modules, "jwt.algorithms", None)
+    else:
+        monkeypatch.setattr("jwt.algorithms.has_crypto", False)
+    with pytest.raises(DataError, match=r"pip install 'modak\[oidc\]'"):
+        oidc.check("https://a.example", "x")
 
 
 @pytest.mark.parametrize(("issuer", "audience", "field"), [("https://a.example", "", "AUDIENCE"), ("http://a.example", "x", "ISSUER")])

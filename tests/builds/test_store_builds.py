@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
@@ -13,7 +13,7 @@ from threading import Timer
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, select
 
 from modak.builds import worker
 from modak.builds.order import Order
@@ -24,13 +24,16 @@ from modak.facts import Image, ImageLabels
 from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
-from modak.store.builds import KEPT, MOST_ATTEMPTS, Builds
+from modak.store.builds import KEPT, MOST_ATTEMPTS, Builds, StoredBuild
+from modak.store.engine import reading
 from modak.store.migrate import upgrade
+from modak.store.schema import images
 from tests.builds.earlier import put_earlier
 
 ADA = Actor("ada")
 ORDER = {"name": "x", "runtime": "apptainer"}
 BUILDER = {"host": "here", "process": {"pid": 1, "started": 2}}
+IMAGE = Image(reference="/mine.sif", labels=ImageLabels(framework="pytorch", version="2.13.0", source="pip"), source="a test")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -40,6 +43,13 @@ def builds(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Builds]:
     upgrade(url, fill=False)
     with open_store(url, fill=False) as store:
         yield store.builds
+
+
+def claim(builds: Builds) -> StoredBuild:
+    """The build that has waited longest, claimed."""
+    claimed = builds.claim(BUILDER)
+    assert claimed is not None
+    return claimed
 
 
 def test_orders_with_one_key_are_one_build(builds: Builds) -> None:
@@ -62,9 +72,9 @@ def test_a_build_has_one_builder(builds: Builds) -> None:
 def test_a_finished_build_is_not_joined(builds: Builds) -> None:
     """It keeps its log, its message and its result."""
     before = builds.ask("a", ORDER, ADA)
-    builds.claim(BUILDER)
-    assert builds.beat(before.id, step="install", log="so far\n") is False
-    builds.finish(before.id, "failed", message="why", log="all\n", result={"files": []})
+    claimed = claim(builds)
+    assert builds.beat(claimed, step="install", log="so far\n") is False
+    builds.finish(claimed, "failed", message="why", log="all\n", result={"files": []})
     found = builds.get(before.id)
     assert (found.state, found.step, found.message, found.log, found.result, found.living) == (
         "failed",
@@ -82,9 +92,9 @@ def test_cancelling(builds: Builds) -> None:
     waiting = builds.ask("a", ORDER, ADA)
     assert builds.cancel(waiting.id, ADA).state == "cancelled"
     running = builds.ask("b", ORDER, ADA)
-    builds.claim(BUILDER)
+    claimed = claim(builds)
     assert builds.cancel(running.id, ADA).state == "running"
-    assert builds.beat(running.id, step="", log="") is True
+    assert builds.beat(claimed, step="", log="") is True
     assert builds.ask("b", ORDER, ADA).id != running.id
     with pytest.raises(Conflict, match="cancelled already"):
         builds.cancel(waiting.id, ADA)
@@ -95,9 +105,9 @@ def test_a_build_whose_builders_die_is_given_up(builds: Builds) -> None:
     build_id = builds.ask("a", ORDER, ADA).id
     for _ in range(MOST_ATTEMPTS):
         assert builds.get(build_id).state == "queued"
-        builds.claim(BUILDER)
-        builds.beat(build_id, step="RUN make", log="")
-        builds.put_back(build_id)
+        claimed = claim(builds)
+        builds.beat(claimed, step="RUN make", log="")
+        builds.put_back(claimed)
     assert (builds.get(build_id).state, "RUN make" in builds.get(build_id).message) == ("failed", True)
 
 
@@ -112,16 +122,38 @@ def test_a_builder_on_another_host_is_dead_when_it_is_silent(builds: Builds, tmp
     assert builds.get(number).state == "queued"
 
 
+@pytest.mark.parametrize(
+    "late",
+    [
+        lambda builds, mine: builds.beat(mine, step="hash", log="mine\n"),
+        lambda builds, mine: builds.works(mine, {"host": "mine"}),
+        lambda builds, mine: builds.finish(mine, "done", result={"image": "mine.sif"}, image=IMAGE),
+        lambda builds, mine: builds.put_back(mine),
+    ],
+    ids=["reports", "starts a tool", "finishes", "gives up"],
+)
+def test_a_builder_whose_build_is_another_ones_changes_nothing(builds: Builds, late: Callable[[Builds, StoredBuild], object]) -> None:
+    """It was silent for too long, so that the build was put back; its own next look tells it to stop."""
+    builds.ask("a", ORDER, ADA)
+    mine = claim(builds)
+    builds.put_back(mine)
+    others = claim(builds)
+    late(builds, mine)
+    assert builds.get(mine.id) == others
+    assert builds.beat(mine, step="", log="") is True
+    with reading(builds.engine) as connection:
+        assert connection.execute(select(images)).all() == []
+
+
 def test_a_builder_that_was_asked_to_go_counts_for_nothing(builds: Builds) -> None:
     """Its build may be put back any number of times; one that was to stop anyway is cancelled."""
     build_id = builds.ask("a", ORDER, ADA).id
     for _ in range(MOST_ATTEMPTS + 1):
-        builds.claim(BUILDER)
-        builds.put_back(build_id, died=False)
+        builds.put_back(claim(builds), died=False)
     assert builds.get(build_id).state == "queued"
-    builds.claim(BUILDER)
+    claimed = claim(builds)
     builds.cancel(build_id, ADA)
-    builds.put_back(build_id)
+    builds.put_back(claimed)
     assert builds.get(build_id).state == "cancelled"
 
 

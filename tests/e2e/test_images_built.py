@@ -298,9 +298,10 @@ def test_a_base_image_that_a_killed_builder_was_pulling_is_removed(
     wanted = order(dockerfile(base="busybox:2"), tmp_path)
     with subprocess.Popen(["true"]) as ended:
         builder = {"host": platform.node(), "process": {**asdict(processes.this()), "pid": ended.pid}}
-    build = building.store.builds.ask(wanted.key, wanted.as_json(), TESTER)
-    building.store.builds.claim(builder)
-    building.store.builds.beat(build.id, step="1. FROM busybox:2", log="")
+    building.store.builds.ask(wanted.key, wanted.as_json(), TESTER)
+    build = building.store.builds.claim(builder)
+    assert build is not None
+    building.store.builds.beat(build, step="1. FROM busybox:2", log="")
     (building.folder / f".build-{build.id}").mkdir(parents=True)
     words: list[str | Path] = [tool("Charliecloud", "ch-image"), "import", busybox, "busybox:2"]
     subprocess.run(words, check=True, capture_output=True, env={**os.environ, "PATH": "/usr/bin:/bin", "CH_IMAGE_CACHE": "disabled"})
