@@ -16,17 +16,18 @@ from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
 from modak.choosing.wishes import carrier, is_build, is_distributed, leaves_threads_open, precision, stated_nodes
-from modak.choosing.workload import MOST_NAMED, only_one, speed_printed, units
+from modak.choosing.workload import MOST_NAMED, an_amount, only_one, speed_printed, units
 from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule, SeriesKey
 from modak.jobs.report import lengths
 from modak.perfmodel import startup
+from modak.perfmodel.intervals import Z90
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.repeats import scatters
 from modak.perfmodel.startup import PARTS
 from modak.perfmodel.wording import A_GUESS
-from modak.results.metrics import metric
+from modak.results.metrics import metric, work_unit
 from modak.text.amounts import as_given, cell, counted, listed, plain, span
 from modak.text.grammar import indices
 from modak.text.units import clock
@@ -181,7 +182,8 @@ def _length(chosen: Chosen) -> str | None:
     if one := only_one(work, per):
         also = ", with which the deadline is compared," if chosen.request.optimisation.objective.deadline else ""
         return f"the predicted time{also} is for one {one}: give the number of {one}s in workload.{one}s"
-    named = [f"{count:g} {word}" for count, word in ((work.epochs, "epochs"), (work.steps, "steps")) if count]
+    counts = ((work.epochs, "epochs"), (work.steps, "steps"), (work.samples, "samples"))
+    named = [f"{count:.12g} {word}" for count, word in counts if count]
     if per != "run" or not (named or work.amount):
         return None
     asked = " and ".join((*named, *((work.amount,) if work.amount else ())))
@@ -212,18 +214,24 @@ def _start_up(chosen: Chosen) -> str | None:
 
 def _work_unsaid(chosen: Chosen) -> str | None:
     """A speed in the job's result, but not how much work that was done at it: start-up could not be told from it."""
-    request, work = chosen.request, chosen.request.optimisation.workload
-    if work.metric is None or request.workload_name is None or not request.application.write_result or _length(chosen):
+    request, work, per = chosen.request, chosen.request.optimisation.workload, chosen.prediction.per
+    if work.metric is None or request.workload_name is None or not request.application.write_result or only_one(work, per):
         return None
     printed = metric(work.metric.name, work.metric.unit)
-    field = f"{printed.per}s"
-    if printed.per not in ("sample", *PARTS) or getattr(work, field):
+    rate = work_unit(printed)
+    if printed.per in ("sample", *PARTS):
+        field, example = f"{printed.per}s", ""
+    elif rate:
+        field, example = "amount", f", {an_amount(rate.counts)}"
+    else:
+        return None
+    if getattr(work, field):
         return None
     known = {name: length for name, length in lengths(work).items() if length}
     if startup.work(SeriesKey(application=request.workload_name, metric=printed.name, unit=printed.unit, params=known)):
         return None
     has = f"the job's result will have {work.metric.name}, but not how much work the run does at it"
-    return f"{has}: give workload.{field}, so that its start-up can be separated from its work"
+    return f"{has}: give workload.{field}{example}, so that its start-up can be separated from its work"
 
 
 def _far(chosen: Chosen) -> str | None:
@@ -236,11 +244,15 @@ def _far(chosen: Chosen) -> str | None:
 def _scatter(chosen: Chosen) -> str | None:
     """Why the interval of a measured time is wider than usual."""
     found, curve = chosen.prediction, chosen.curve
-    factor = found.upper / found.value if found.upper and found.value else 1.0
-    if curve is None or found.basis != "measured" or factor < SCATTERED:
+    if curve is None or found.basis != "measured" or not (found.upper and found.value):
+        return None
+    factor = found.upper / found.value
+    if factor < SCATTERED:
         return None
     differs = f"another run on {counted(chosen.nodes, 'node')} may be slower or faster by a factor of {plain(factor)}"
     if not scatters(curve):
+        if curve.start_up and 2 * (Z90 * curve.start_up.doubt / found.value) ** 2 > math.log(factor) ** 2:  # most of what is wide
+            return f"start-up is uncertain (measured on {counted(curve.start_up.runs, 'run')}): {differs}"
         return f"other runs of this application on {chosen.target.title} scatter: {differs}"
     if curve.scatter:
         return f"repeated runs scatter: {differs}"

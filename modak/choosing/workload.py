@@ -172,12 +172,15 @@ def amounts_needed(request: Request, measured: Sequence[Metric]) -> tuple[Notice
         message = f"give the number of samples {each}: the results ({', '.join(per_sample)}) cannot be converted to a time without it"
         notices.append(Notice(field="optimisation.workload.samples", message=message))
     for one, what in rates:
-        example = "a number" if what == "1" else f"for instance '100 {what}'"
-        message = (
-            f"give the work of the whole run, {example}: the results ({one.name} in {one.unit}) cannot be converted to a time without it"
-        )
+        results = f"the results ({one.name} in {one.unit})"
+        message = f"give the work of the whole run, {an_amount(what)}: {results} cannot be converted to a time without it"
         notices.append(Notice(field="optimisation.workload.amount", message=message))
     return tuple(notices)
+
+
+def an_amount(counts: str) -> str:
+    """How to write an amount of what a rate counts."""
+    return "a number" if counts == "1" else f"for instance '100 {counts}'"
 
 
 def unused_length(request: Request, curve: Curve, unit: Units | None) -> tuple[Notice, ...]:

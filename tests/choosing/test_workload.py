@@ -175,6 +175,12 @@ def test_a_run_of_other_length_takes_as_much_longer(params: dict[str, str], seco
     assert any("do not change it" in sentence for sentence in found.advice) == (not params)
 
 
+def test_samples_do_not_change_the_time_of_whole_runs(known: Known) -> None:
+    """The advice says so, as of epochs and steps."""
+    (said,) = (sentence for sentence in plan(known, runs(), samples=6e6).advice if "do not change it" in sentence)
+    assert "the request's 6000000 samples do not change it" in said
+
+
 @pytest.mark.parametrize(
     ("metric", "params", "amount", "seconds"),
     [
@@ -526,6 +532,13 @@ def test_a_run_of_known_amount_takes_as_much_longer(known: Known) -> None:
     assert found.lower is not None
     assert found.upper is not None
     assert 330 / found.lower > found.upper / 330
+
+
+def test_a_wide_interval_by_an_uncertain_start_up_is_not_said_to_be_by_other_runs(known: Known) -> None:
+    """There are none."""
+    results = printed(100.0, (10.0,), {"epochs": "10"}, metric="epoch_time", values=(1.0,))
+    (said,) = (text for text in plan(known, results, nodes=1, epochs=10.0).advice if "may be slower or faster" in text)
+    assert said.startswith("start-up is uncertain (measured on 1 run): another run on 1 node may be slower")
 
 
 def test_an_uncertain_start_up_widens_what_it_has_a_part_in(known: Known) -> None:

@@ -57,6 +57,7 @@ from modak.results.units import parse_unit, to_base
         ("bfs", 2.0, "GTEPS", 2e9),
         ("generation", 2.0, "ktok/s", 2e3),
         ("serving", 2.0, "req/s", 2.0),
+        ("training", 2.0, "kwords/s", 2e3),
         ("vibe", 2.0, "Mzone-cycles/s", 2e6),
         ("solve", 2.0, "MDoF/s", 2e6),
     ],
