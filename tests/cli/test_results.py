@@ -540,10 +540,11 @@ def test_a_stopped_run_that_is_loaded_counts_in_every_answer(run: Run, tmp_path:
         json.dumps({"modak_result": 1, "plan": "abc", "exit_status": 143, "job": "7", "seconds": 3600, "results": [], "unfinished": ran})
     )
     asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    counts = {"process_count_per_node": 4, "core_count_per_process": 12}
     job = {
         "application": {"app_tag": "solver", "app_type": "mpi", "executable": "./solver"},
         "target": {"name": "supermuc-ng", "container_runtime": "none"},
-        "job_options": {"process_count_per_node": 4, "core_count_per_process": 12},
+        "job_options": counts,
         "optimisation": {**asked, "objective": {"deadline": "00:30:00"}},
     }
     (tmp_path / "r.json").write_text(json.dumps({"job": job}))
@@ -556,9 +557,7 @@ def test_a_stopped_run_that_is_loaded_counts_in_every_answer(run: Run, tmp_path:
     nodes = json.loads(run("recommend", "r.json", "--json").out)["choices"][0]["configuration"]["nodes"]
     assert nodes == needs["nodes"]["value"] > 16
     assert needs["time"]["why"].endswith(f"; more than {span(3600 * 8 / needs['at_nodes'])}, because a run was stopped")
-    (tmp_path / "r.json").write_text(
-        json.dumps({"job": job | {"job_options": {**job["job_options"], "node_count": 8}, "optimisation": asked}})
-    )
+    (tmp_path / "r.json").write_text(json.dumps({"job": job | {"job_options": counts | {"node_count": 8}, "optimisation": asked}}))
     told = json.loads(run("recommend", "r.json", "--json").out)["choices"][0]["prediction"]
     assert told["lower"] > told["longer_than"] == 3600
     assert "basis: heuristic, more than 60 min by a stopped run, 3 results" in run("optimise", "r.json").out
