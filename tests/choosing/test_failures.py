@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from modak.chances import chances_of
+from modak.choosing.decision import decide
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Failed, Layout, Result, SeriesKey
@@ -255,7 +258,7 @@ ON_EIGHT = {"node_count": 8, "process_count_per_node": 4, "core_count_per_proces
 def test_a_run_that_was_stopped_takes_longer(known: Known, params: dict[str, str], length: dict[str, int]) -> None:
     """By the longest of those that were, also if it has more to do; the answer says so, and the job gets twice that at least."""
     runs = [stopped(900), stopped(1200, params=params)]
-    plan = optimise(lasting(**length).changed(job_options=ON_EIGHT), facts(known, UP_TO_FOUR, runs)).plan
+    plan = optimise(lasting(**length).changed(job_options=ON_EIGHT), facts(known, {**UP_TO_FOUR, (3, 4, 12): 800 / 3}, runs)).plan
     found = plan.prediction
     assert (found.longer_than, found.basis) == (1200, "heuristic")
     assert 1200 < (found.lower or 0) < (found.value or 0) < (found.upper or 0) <= (plan.wall_time_s or 0)
@@ -307,6 +310,42 @@ def test_a_plan_of_runs_reckons_with_a_run_that_was_stopped(known: Known) -> Non
     assert not [one.choice.prediction.value for one in after.proposals if 4 < one.choice.configuration.nodes <= 8]
 
 
+def test_what_is_predicted_is_what_is_left_of_its_distribution(known: Known) -> None:
+    """At each confidence: of the runs that take longer than six in ten, eight in ten are over when 92 of all 100 are."""
+    found = decide(asked(job_options=ON_EIGHT), facts(known, UP_TO_FOUR, [])).scored
+    after = decide(asked(job_options=ON_EIGHT), facts(known, UP_TO_FOUR, [stopped(found.bound_of(0, 0.6))])).scored
+    for confidence, of_all in ((0.5, 0.8), (0.8, 0.92), (0.95, 0.98)):
+        assert after.bound(confidence) == pytest.approx(found.bound(of_all))
+        assert after.bound_of(0, confidence) == pytest.approx(found.bound_of(0, of_all))
+    assert after.time == pytest.approx(found.bound(0.8))
+
+
+def test_a_job_gets_twice_the_time_of_a_run_that_was_stopped(known: Known) -> None:
+    """At least, although the interval ends before."""
+    plan = optimise(asked(job_options=ON_EIGHT), facts(known, UP_TO_FOUR, [stopped(115)])).plan
+    assert 115 < (plan.prediction.upper or 0) < 2 * 115
+    assert plan.wall_time_s == 600
+    assert "wall time: 00:10:00, 2 x the 00:01:55 that it takes at least, because a run was stopped plus the job's start" in plan.decisions
+
+
+def test_draws_of_a_run_that_was_stopped_may_meet_a_deadline(known: Known) -> None:
+    """Whether they do differs from draw to draw."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    request = asked(optimisation={**wanted, "objective": {"minimise": "node_hours", "deadline": "00:02:10"}})
+    scored = decide(request, facts(known, UP_TO_FOUR, [stopped(108)])).scored
+    assert scored.predicted is not None
+    assert np.count_nonzero(chances_of(request, scored)) > 2
+
+
+def test_where_the_problem_grows_a_stopped_run_tells_of_its_own_size(known: Known) -> None:
+    """Another number of nodes has another problem."""
+    weak = {"params": {"scaling": "weak"}}
+    results = [Result(series=SERIES.model_copy(update=weak), layout=layout(counts), value=100) for counts in UP_TO_FOUR]
+    after = replace(known(None), models=tuple(fit(results)), failed=(stopped(1200, **weak),))
+    counts = ({"job_options": ON_EIGHT | {"node_count": nodes}} for nodes in (7, 8))
+    assert [recommend(asked(**each), after).choices[0].prediction.longer_than for each in counts] == [None, 1200]
+
+
 def test_what_failed_twice_is_not_what_a_goal_needs(known: Known) -> None:
     """A sizing leaves out what a choice does, and says so."""
     wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
@@ -356,7 +395,8 @@ def test_a_run_that_was_stopped_does_not_contradict_the_time_of_an_epoch(known: 
     """If the request does not say how many epochs the run has, nobody knows what the whole run takes."""
     epochs = SERIES.model_copy(update={"metric": "epoch_time"})
     models = fit([Result(series=epochs, layout=layout(counts), value=time) for counts, time in UP_TO_FOUR.items()])
-    plan = optimise(asked(), replace(known(None), models=models, failed=(stopped(1200),))).plan
+    plan = optimise(asked(job_options=ON_EIGHT), replace(known(None), models=models, failed=(stopped(1200),))).plan
+    assert plan.prediction.longer_than is None
     assert not [warning.message for warning in plan.warnings if TOLD in warning.message]
 
 
