@@ -75,11 +75,11 @@ def caller(host: str | None) -> str:
         address = ip_address(host)
     except ValueError:  # what a proxy says instead of an address
         return host[:LONGEST_NAME]
-    if isinstance(address, IPv6Address):
-        if address.ipv4_mapped:
-            return caller(str(address.ipv4_mapped))
-        return "" if address.is_loopback else str(IPv6Address(int(address) >> 64 << 64))
-    return "" if address.is_loopback else str(address)
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        return caller(str(address.ipv4_mapped))
+    if address.is_loopback:
+        return ""
+    return str(IPv6Address(int(address) >> 64 << 64)) if isinstance(address, IPv6Address) else str(address)
 
 
 class RequestLimits:

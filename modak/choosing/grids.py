@@ -79,13 +79,15 @@ def why_one_node(search: CandidateSearch, *, scales: bool) -> tuple[str, ...]:
     several = target.partition is not None and target.partition.job_nodes > 1
     if counts.nodes or counts.ranks:
         return ()
-    why = only_one_node(request, target) if search.distributed else ""
-    if not search.distributed and several and request.optimisation.config.distributed_training is None and request.optimisation.framework:
+    why, framework = "", request.optimisation.framework
+    if search.distributed:
+        why = only_one_node(request, target)
+        if not (why or scales) and several and request.optimisation.objective.max_nodes != 1:
+            why = "no result shows how the application scales over nodes (node_count asks for more)"
+    elif several and framework and request.optimisation.config.distributed_training is None:
         why = "neither the request (the framework's distribution, config.distributed_training) nor results say that there are several ranks"
-        if request.optimisation.framework in WITHIN_ONE_PROCESS:
-            why = f"{request.optimisation.framework} works within one process (unless config.parallelisation names mpi, too)"
-    if not (why or scales) and search.distributed and several and request.optimisation.objective.max_nodes != 1:
-        why = "no result shows how the application scales over nodes (node_count asks for more)"
+        if framework in WITHIN_ONE_PROCESS:
+            why = f"{framework} works within one process (unless config.parallelisation names mpi, too)"
     return (f"only single-node runs are considered: {why}",) if why else ()
 
 

@@ -102,7 +102,7 @@ def describe(
     }
     described = validated(System, system, DataError)
     all_notes = tuple(dict.fromkeys([*notes, *installed.notes, *demanded.notes, *cluster.notes, UNASKED]))
-    on_gpus = dict(found.unnamed_gpus), dict(found.on_unnamed)
+    on_gpus = {name: number for name, number, _ in found.unnamed_gpus}, {name: note for name, _, note in found.unnamed_gpus}
     return Description(described, found.processors, found.accelerators, all_notes, *on_gpus, found.shown_lists)
 
 

@@ -59,10 +59,8 @@ class Findings:
     notes: tuple[str, ...] = ()
     thread_is_cpu: bool = False
     """Whether the scheduler counts hardware threads as CPUs."""
-    unnamed_gpus: tuple[tuple[str, int], ...] = ()
-    """Partitions whose GPUs are left out because their model is unknown, each with their number in a node."""
-    on_unnamed: tuple[tuple[str, str], ...] = ()
-    """The same partitions, each with the note that says so."""
+    unnamed_gpus: tuple[tuple[str, int, str], ...] = ()
+    """Partitions whose GPUs are left out because their model is unknown, each with their number in a node and the note that says so."""
     shown_lists: tuple[tuple[str, str], ...] = ()
     """Partitions, each with a list that is entered, or that they do not have."""
     named: bool = False
@@ -178,8 +176,7 @@ def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, 
         cites=tuple(_cites(partition, kind, cluster, machine, known.dated)),
         notes=(*([f"{kind.label}: {trouble}"] if trouble else []), *of_accelerator, *_doubts(kind, own, machine, cluster.scheduler)),
         thread_is_cpu=_threads_are_cpus(kind.node, topology),
-        unnamed_gpus=((kind.name, kind.node.gpus[0].number),) if unnamed else (),
-        on_unnamed=tuple((kind.name, note) for note in of_accelerator) if unnamed else (),
+        unnamed_gpus=tuple((kind.name, kind.node.gpus[0].number, note) for note in of_accelerator) if unnamed else (),
         shown_lists=tuple((kind.name, name) for name in LISTS if cluster.shows_lists and dict(kind.partition.lists).get(name) != ()),
     )
 
@@ -448,6 +445,5 @@ def _joined(parts: Sequence[Findings]) -> Findings:
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         thread_is_cpu=any(part.thread_is_cpu for part in parts),
         unnamed_gpus=tuple(one for part in parts for one in part.unnamed_gpus),
-        on_unnamed=tuple(one for part in parts for one in part.on_unnamed),
         shown_lists=tuple(one for part in parts for one in part.shown_lists),
     )

@@ -7,7 +7,7 @@ from typing import Final
 
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
-from modak.dsl import Request
+from modak.dsl import Build, Request
 from modak.facts import Partition, Queue, System
 from modak.jobs.resources import resources_of, with_memory
 from modak.jobs.spec import BuildSpec, Elsewhere, JobSpec
@@ -15,6 +15,7 @@ from modak.recipes.text import text_for
 from modak.target import Target
 from modak.text.units import clock
 
+_NO_SOURCES: Final = Build()
 BUILD_TIME_S: Final = 2 * 3600
 """Shortest wall time of a build, if the queue allows it."""
 
@@ -24,19 +25,19 @@ def build_of(request: Request, target: Target, spec: JobSpec, definition: str) -
 
     It is made on nodes of the job's partition, unless these take larger jobs only, or do not reach the internet and others do.
     """
-    build = request.application.build
-    if not definition and (build is None or not (build.src or build.build_command)):
+    build = request.application.build or _NO_SOURCES
+    if not (definition or build.src or build.build_command):
         return None
-    if build and build.src and "://" in build.src:
+    if build.src and "://" in build.src:
         target.check_place(build.src, "source", "application.build.src")
     wanted, place = max(BUILD_TIME_S, spec.attributes.wall_time_s or 0), _with_internet(request, _on_one_node(target, spec))
     elsewhere = _elsewhere(request, place, spec, wanted) if place.partition is not target.partition else None
     cores = (elsewhere.resources if elsewhere else spec.resources).cores_per_node
     return BuildSpec(
         definition=definition,
-        source=build.src if build else None,
-        command=(build.build_command if build else None) or "",
-        parallelism=(build.build_parallelism if build else None) or cores,
+        source=build.src,
+        command=build.build_command or "",
+        parallelism=build.build_parallelism or cores,
         queue=place.partition_for(1, wanted),
         qos=place.qos_for(1, wanted),
         wall_time_s=min(wanted, place.max_wall_time_s(1) or wanted),

@@ -180,18 +180,16 @@ def toolchain(made: Recipe) -> Toolchain:
     """The row of the build table for a recipe. Raises :class:`modak.errors.RequestError` that lists the versions in the table."""
     hardware = Hardware(made.accelerator, made.compute_capability, made.architecture, made.microarchitecture)
     rows = usable(made.framework, made.variant, hardware, made.distribution)
-    found = next((row for row in rows if row.covers(made.version)), None)
-    if found is None and made.variant == "hub" and made.base:
+    if found := next((row for row in rows if row.covers(made.version)), None):
+        return found
+    if made.variant == "hub" and made.base:
         return Toolchain(made.version, made.version, "ubuntu22", "3.10", hub=made.base, hub_nvidia=made.base, hub_amd=made.base)
-    if found is None:
-        able = ", ".join(dict.fromkeys(row.versions for row in rows)) or "none"
-        capability = f"GPUs of capability {made.compute_capability or 'any'}"
-        device = capability if made.accelerator == "nvidia" else DEVICES[made.accelerator]
-        extra = f" with {made.distribution}" if made.distribution else ""
-        raise RequestError(
-            f"{made.framework} {made.version}{extra} has no {made.variant} recipe for {device}; allowed: {able}", field="version"
-        )
-    return found
+    able = ", ".join(dict.fromkeys(row.versions for row in rows)) or "none"
+    capability = f"GPUs of capability {made.compute_capability or 'any'}"
+    device = capability if made.accelerator == "nvidia" else DEVICES[made.accelerator]
+    extra = f" with {made.distribution}" if made.distribution else ""
+    what = f"{made.framework} {made.version}{extra} has no {made.variant} recipe for {device}"
+    raise RequestError(f"{what}; allowed: {able}", field="version")
 
 
 def compiler_flags(made: Recipe, row: Toolchain) -> tuple[str, ...]:

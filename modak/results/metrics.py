@@ -162,16 +162,16 @@ def misnamed(name: str, unit: str | None) -> str | None:
     >>> misnamed("seconds_per_epoch", "s")
     "metric 'seconds_per_epoch' counts as the time of a whole run; that of each epoch is called 'epoch_time'"
     """
-    of_one = None if name in METRICS else _PART_OF_MACHINE.fullmatch(unseparated(name))
-    if of_one:
+    if name in METRICS:
+        return None
+    if of_one := _PART_OF_MACHINE.fullmatch(unseparated(name)):
         return (
             f"metric {name!r}: what each {of_one[1]} does is not what the run does; load that of all of them together, under another name"
         )
-    meant = None if name in METRICS else _TIMES_FOLDED.get(unseparated(name))
-    if meant:
+    if meant := _TIMES_FOLDED.get(unseparated(name)):
         return f"metric {name!r} is not taken for {meant!r}, which jobs and other tables may have; if it is that, load it under that name"
     part = next((part for part in PARTS if part in name.lower()), None)
-    known = None if part is None or name in METRICS else metric(name, unit)
+    known = metric(name, unit) if part else None
     if known is None or known.kind != "time" or known.per != "run":
         return None
     return f"metric {name!r} counts as the time of a whole run; that of each {part} is called '{part}_time'"

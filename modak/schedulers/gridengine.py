@@ -47,7 +47,7 @@ from modak.text.hosts import expand_nodes
 USUAL: Final = ("smp", "mpi")
 """Names of parallel environments if the site names none: on one node, on several."""
 ASKING: Final = ("-l gpu", "-l h_vmem")
-HERE: Final = ("-cwd",)
+HERE: Final = ("-cwd", True)
 """Without it the job's output files go to the home directory."""
 _SIGNS: Final = {"%j": "$JOB_ID", "%A": "$JOB_ID", "%a": "$TASK_ID", "%x": "$JOB_NAME", "%N": "$HOSTNAME"}
 """Grid Engine's variables for the placeholders in names of output files."""
@@ -114,10 +114,10 @@ class GridEngine(Scheduler):
             ("-hold_jid", _holds(says.dependency)),
             ("-a", _start(says.begin)),
             ("-v", ",".join(says.copy_variables)),
+            HERE,
+            ("-V", whole_environment(job)),
         )
-        whole = (("-V",),) if whole_environment(job) else ()
-        chosen = (*flags(table), HERE, *whole)
-        header = with_site(job, chosen, (*_warnings(job, array), *environment_policy(job)), asking=ASKING)
+        header = with_site(job, flags(table), (*_warnings(job, array), *environment_policy(job)), asking=ASKING)
         named = tuple(option[1] for option in header.options if option[0] == "-pe" and len(option) > 1)
         if job.resource_directives and not named:
             return header  # slots only where the site names an environment for them

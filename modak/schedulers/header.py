@@ -78,9 +78,9 @@ def options(table: Mapping[str, object]) -> tuple[Option, ...]:
     return tuple([(f"--{key}" if value is True else f"--{key}={value}",) for key, value in table.items() if value])
 
 
-def flags(table: Iterable[tuple[str, str | None]]) -> tuple[Option, ...]:
-    """Header lines of a flag and its value, in two words; those without a value are left out."""
-    return tuple((flag, value) for flag, value in table if value)
+def flags(table: Iterable[tuple[str, str | bool | None]]) -> tuple[Option, ...]:
+    """Header lines of a flag and its value, in two words; a ``True`` value is a bare flag, an empty one is left out."""
+    return tuple([(flag, value) if isinstance(value, str) else (flag,) for flag, value in table if value])
 
 
 def enough_named(job: JobSpec) -> str | None:

@@ -101,13 +101,13 @@ class Lsf(Scheduler):
             ("-w", _condition(says.dependency)),
             ("-b", _begin(says.begin)),
             ("-env", passed_variables(job, "all", "none")),
+            ("-ti", bool(_condition(says.dependency)) and never_met(says.dependency)),
+            *dict.fromkeys((EVENTS[event], True) for event in says.notify if event in EVENTS),
+            ("-x", says.exclusive),
+            ("-r", says.requeue),
+            ("-rn", says.requeue is False),
         )
-        events = tuple((flag,) for flag in dict.fromkeys(EVENTS[event] for event in says.notify if event in EVENTS))
-        orphan = (("-ti",),) if _condition(says.dependency) and never_met(says.dependency) else ()
-        exclusive = (("-x",),) if says.exclusive else ()
-        again = () if says.requeue is None else (("-r",),) if says.requeue else (("-rn",),)
-        chosen = (*flags(table), *orphan, *events, *exclusive, *again)
-        return with_site(job, chosen, (*_warnings(job, array), *environment_policy(job)), asking=ASKING)
+        return with_site(job, flags(table), (*_warnings(job, array), *environment_policy(job)), asking=ASKING)
 
     def array(self, indices: str) -> str | None:
         """``[indices]%limit`` behind the name; indices start at 1."""

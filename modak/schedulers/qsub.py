@@ -61,8 +61,9 @@ def common_options(job: JobSpec, kinds: Collection[str] = DEPENDENCIES) -> tuple
         ("-W", f"depend={says.dependency}" if says.dependency and _knows(says.dependency, kinds) else None),
         ("-a", date_time(says.begin)),
         ("-v", ",".join(says.copy_variables)),
+        ("-V", whole_environment(job)),
     )
-    return (*flags(table), *((("-V",),) if whole_environment(job) else ()))
+    return flags(table)
 
 
 def site_resources(job: JobSpec) -> tuple[tuple[str, str], ...]:

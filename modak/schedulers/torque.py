@@ -45,10 +45,10 @@ class Torque(Pbs):
             ("-l", f"pmem={mib(has.memory_per_core // job.cpus_per_core)}mb" if has.memory_per_core else None),
             *site_resources(job),
             ("-t", array),
+            ("-n", says.exclusive),
         )
-        exclusive = (("-n",),) if says.exclusive else ()
         waits = replace(job, attributes=replace(says, dependency=_of_arrays(says.dependency)))
-        chosen = (*flags(table), *exclusive, *common_options(waits, KINDS))
+        chosen = (*flags(table), *common_options(waits, KINDS))
         return with_site(job, chosen, (*_warnings(job, array), *common_warnings(job, "Torque", KINDS)), asking=ASKING)
 
     def array(self, indices: str) -> str | None:

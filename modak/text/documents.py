@@ -56,14 +56,15 @@ def why_not_json(error: json.JSONDecodeError) -> str:
         return "nothing is there"
     if not after:
         return "it ends before its last bracket is closed"
-    found = next((why for sign, why in _UNLIKE_JSON.items() if after.startswith(sign)), "" if before else _NO_DOCUMENT)
-    if not found and error.msg == "Extra data":
+    if found := next((why for sign, why in _UNLIKE_JSON.items() if after.startswith(sign)), "" if before else _NO_DOCUMENT):
+        return found
+    if error.msg == "Extra data":
         return _NO_BRACES if before.startswith('"') else "more follows its end"
-    if not found and error.msg == "Expecting ',' delimiter":
+    if error.msg == "Expecting ',' delimiter":
         return _no_comma(before, after)
-    if not found and error.msg.startswith("Invalid control character"):
+    if error.msg.startswith("Invalid control character"):
         return _NO_QUOTE if error.doc[error.pos] in "\r\n" else "control characters are written with a backslash: \\t for a tab"
-    return found or error.msg[0].lower() + error.msg[1:]
+    return error.msg[0].lower() + error.msg[1:]
 
 
 def _no_comma(before: str, after: str) -> str:

@@ -118,14 +118,14 @@ class Search:
             self.study.enqueue(found.point, why if self.limits.can_predict() else few)
 
     def _started(self, trial: Trial) -> Trial | None:
+        place = self.study.place(trial.number)
         try:
-            run = self._submitted(self.study.place(trial.number), trial.point, trial.run)
+            run = self._submitted(place, trial.point, trial.run)
         except (RequestError, Conflict, DataError, Infeasible) as error:
-            trial.run.update(self.study.place(trial.number), fault=str(error), done=True)
+            trial.run.update(place, fault=str(error), done=True)
             self.study.tell(trial.number, None)
             if self._is_first_default(trial):
-                place = str(self.study.place(trial.number))
-                raise DataError(f"the job does not start with its own setting: {error}", field=place) from None
+                raise DataError(f"the job does not start with its own setting: {error}", field=str(place)) from None
             self.say(f"trial {trial.number}: {self.space.in_words(trial.point)} cannot run: {error}")
             return None
         self.say(f"trial {trial.number}: {self.space.in_words(trial.point)} ({run.why})")
