@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -40,6 +41,7 @@ def main() -> int:
         sys.stderr.write("modak: interrupted\n")
         status = INTERRUPTED
     for number in terminated:
+        gc.collect()  # deletes temporary files of what was interrupted, to which some versions of Python leave references
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     return status
