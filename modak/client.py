@@ -359,7 +359,7 @@ def _answer(address: str, status: int, content: bytes) -> dict[str, Any]:
         faults = [Fault(str(found["field"]) or of_token, str(found["message"])) for found in answer["errors"]]
         error = RemoteError(status, str(answer["title"]), faults)
         error.warnings = tuple(Fault(str(found["field"]), str(found["message"])) for found in answer.get("warnings", ()))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         said = f"{status} {http.client.responses.get(status, '')}".rstrip()
         raise Unavailable(f"{address} answered {said} and no document of MODAK's") from None
     raise error

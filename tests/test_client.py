@@ -258,6 +258,7 @@ def answering(status: int, body: bytes, headers: Mapping[str, str]) -> Iterator[
         (502, b"<html>no", "502 Bad Gateway"),
         (404, b"{}", "404 Not Found"),
         (200, b"[]", "200 OK"),
+        (200, b"[" * 100_000, "200 OK"),
         (599, b"", "599"),
     ],
 )

@@ -171,6 +171,11 @@ def test_another_method_is_closed(shared: Site, method: str) -> None:
     assert shared.call(method, "/systems", shared.keys["admin"]).status_code == 405
 
 
+def test_who_opens_an_address_that_takes_requests_alone_is_told_so(shared: Site) -> None:
+    """405, as a browser asks: 401 would have people look for a token."""
+    assert shared.call("GET", "/optimise").status_code == 405
+
+
 def test_what_is_no_address_is_told_to_readers_alone(opened: ExitStack, own_database: Path) -> None:
     """404, as the document of addresses says to them; 401 to a stranger who may not read that."""
     site = opened.enter_context(Site(own_database, anonymous=False))

@@ -89,8 +89,8 @@ def test_an_order_is_answered_at_once_and_shared(site: Site, tmp_path: Path) -> 
         assert site.call("GET", place).json()["requested_by"] == "key:admin"
         assert site.call("DELETE", place, site.keys["admin"]).json()["state"] == "cancelled"
         assert site.call("DELETE", place, site.keys["admin"]).status_code == 409
-    trail = [line["action"] for line in site.call("GET", "/audit", site.keys["admin"]).json()["items"]]
-    assert trail[:3] == ["cancel build", "build image", "build image"]
+    trail = [(line["principal"], line["action"]) for line in site.call("GET", "/audit", site.keys["admin"]).json()["items"]]
+    assert trail[:3] == [("key:admin", "cancel build"), *[("key:admin", "build image")] * 2]
 
 
 @pytest.mark.parametrize("runtime", ["singularity", "charliecloud"])
