@@ -77,6 +77,7 @@ Queue: large
     queue_type = Execution
     from_route_only = True
     resources_min.nodect = 2
+    resources_min.walltime = 03:00:01
     resources_max.walltime = 24:00:00
     enabled = True
     started = True
@@ -111,7 +112,8 @@ def test_queues_that_take_routed_jobs_only_are_asked_for_by_the_queue_that_route
         ("lab", None, False, None, ()),
     ]
     assert "partition hidden is left out: it takes jobs of a routing queue only, and no open one is shown" in found.notes
-    assert any(note.startswith("acl_group_enable=True (partition lab)") for note in found.notes)
+    for told in ("resources_min.walltime=03:00:01 (partition large)", "acl_group_enable=True (partition lab)"):
+        assert any(note.startswith(told) for note in found.notes)
 
 
 def test_a_default_queue_that_routes_no_jobs_is_the_default() -> None:
