@@ -37,6 +37,7 @@ LONGEST_ERRORS: Final = 1 << 20
 PASSED: Final = (
     "HOME", "USER", "LOGNAME", "SLURM_CONF", "SLURM_ACCOUNT", "PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT",
     "SGE_ROOT", "SGE_CELL", "SGE_QMASTER_PORT", "SGE_EXECD_PORT", "SGE_CLUSTER_NAME", "MODULEPATH", "LMOD_CMD",
+    "MODULES_CMD",
 )  # fmt: skip
 """Environment variables that commands get, besides PATH and LC_ALL=C."""
 MACHINE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -177,8 +178,8 @@ def _of_each(names: Sequence[str], own: Mapping[str, str], timeout_s: float) -> 
 def _ask(words: Sequence[str], own: Mapping[str, str], timeout_s: float, *, on_stderr: bool = False) -> CommandOutput:
     if words[0].startswith("/"):
         return _file(Path(words[0]))
-    if words[0] == "LMOD_CMD":  # a shell function calls the program that this variable names
-        given = Path(own.get("LMOD_CMD", ""))
+    if words[0] == "LMOD_CMD":  # a shell function calls the program that this variable names; that of Environment Modules has its own
+        given = Path(own.get("LMOD_CMD") or own.get("MODULES_CMD", ""))
         command, program = "module -t avail", given if given.is_absolute() and os.access(given, os.X_OK) else None
     else:
         command, program = " ".join(word for word in words if not word.startswith("--format")), find(words[0], own["PATH"])

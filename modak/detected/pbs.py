@@ -87,13 +87,15 @@ def _closed(fields: Fields) -> str:
 
 
 def _queue(name: str, fields: Fields, default: str | None, routes: Mapping[str, str], torque: bool) -> SeenPartition:
-    """Torque does not count the CPUs and GPUs of ``nodes=1:ppn=8:gpus=1`` against the limits of a queue."""
+    """Torque counts the CPUs of ``nodes=2:ppn=8:gpus=1`` as ``procct``, not as ``ncpus``, and no GPUs."""
     closed = _closed(fields)
     if fields.get("from_route_only") == "True" and name not in routes:
         closed = closed or "it takes jobs of a routing queue only, and no open one is shown"
-    cpus, gpus = ((None if torque else count(fields.get(f"resources_max.{what}"))) for what in ("ncpus", "ngpus"))
-    least_cpus, least_gpus = ((None if torque else count(fields.get(f"resources_min.{what}"))) for what in ("ncpus", "ngpus"))
+    counted = ("procct", "") if torque else ("ncpus", "ngpus")
+    cpus, gpus = (count(fields.get(f"resources_max.{what}")) for what in counted)
+    least_cpus, least_gpus = (count(fields.get(f"resources_min.{what}")) for what in counted)
     access = tuple(f"{key}=True" for key in _ACCESS if fields.get(key) == "True")
+    shortest = tuple(f"{key}={fields[key]}" for key in ("resources_min.walltime",) if key in fields)
     return SeenPartition(
         name=name,
         asked_as=routes.get(name),
@@ -107,7 +109,7 @@ def _queue(name: str, fields: Fields, default: str | None, routes: Mapping[str, 
         min_gpus=least_gpus,
         max_wall_time_s=seconds(fields.get("resources_max.walltime")),
         default_wall_time_s=seconds(fields.get("resources_default.walltime")),
-        conditions=access,
+        conditions=(*access, *shortest),
         restricted=bool(access),
         closed=closed,
     )

@@ -189,13 +189,14 @@ def test_all_parallel_environments_have_the_time_of_one_command(tmp_path: Path) 
     assert len(asked.read_text().splitlines()) <= 4 / 0.3 + 1
 
 
-def test_lmod_is_asked_through_the_program_that_its_variable_names(tmp_path: Path) -> None:
-    """It answers on standard error; a relative name is not followed."""
+@pytest.mark.parametrize("variable", ["LMOD_CMD", "MODULES_CMD"])
+def test_modules_are_asked_for_through_the_program_that_a_variable_names(tmp_path: Path, variable: str) -> None:
+    """Of Lmod and of Environment Modules; both answer on standard error. A relative name is not followed."""
     path = saying(tmp_path / "bin", lscpu="lscpu-xeon.json")
     lmod = program(tmp_path / "lmod", "lmod", f"/bin/cat {DATA}/module-avail.txt >&2; echo export X=1")
-    system = found({"PATH": path, "LMOD_CMD": str(lmod)}).system
+    system = found({"PATH": path, variable: str(lmod)}).system
     assert {one.module for one in system.mpi} == {"mpich/4.2.1", "openmpi/5.0.3"}
-    assert found({"PATH": path, "LMOD_CMD": "lmod/lmod"}).system.mpi == ()
+    assert found({"PATH": path, variable: "lmod/lmod"}).system.mpi == ()
 
 
 def test_the_citation_names_no_pattern_of_our_own(tmp_path: Path) -> None:

@@ -22,13 +22,21 @@ LIMITED_IN_PBS = ("resources_max.walltime", "resources_max.ncpus = 8\n    resour
 
 
 def test_a_queue_of_pbs_limits_the_cpus_and_gpus_of_its_jobs() -> None:
-    """PBS Pro rejects jobs beyond them; Torque counts nodes and processors otherwise."""
+    """PBS Pro rejects jobs beyond them; Torque counts processors otherwise."""
     found = seen({**OPENPBS, **XEON}, "n001", qstat=read(OPENPBS["qstat"]).replace(*LIMITED_IN_PBS))
     workq, gpuq = (partition(found, name) for name in ("workq", "gpuq"))
     assert (workq.node.usable_cores, workq.max_nodes, gpuq.queues[0].min_gpus) == (8, 1, 1)
     shown = read("qstat-torque.txt")
     torque = [pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt"}, qstat=text)) for text in (shown, shown.replace(*LIMITED_IN_PBS))]
     assert torque[0] == torque[1]
+
+
+def test_a_queue_of_torque_limits_the_processors_of_its_jobs() -> None:
+    """Those of all nodes together: two nodes of 20, and three would be too many."""
+    shown = read("qstat-torque.txt").replace("resources_max.walltime", "resources_max.procct = 50\n    resources_max.walltime")
+    pbsnodes = read("pbsnodes-torque.txt") + read("pbsnodes-torque.txt").replace("t1", "t3").replace("t2", "t4")
+    found = seen(XEON, "t1", pbsnodes=pbsnodes, qstat=shown.replace("resources_default.neednodes", "resources_min.procct = 8\n    none"))
+    assert (partition(found, "batch").max_nodes, partition(found, "gpu").queues[0].min_cpus) == (2, 8)
 
 
 def test_the_notes_on_a_cluster_of_pbs_are_about_it_alone() -> None:
@@ -69,6 +77,7 @@ Queue: large
     queue_type = Execution
     from_route_only = True
     resources_min.nodect = 2
+    resources_min.walltime = 03:00:01
     resources_max.walltime = 24:00:00
     enabled = True
     started = True
@@ -103,7 +112,8 @@ def test_queues_that_take_routed_jobs_only_are_asked_for_by_the_queue_that_route
         ("lab", None, False, None, ()),
     ]
     assert "partition hidden is left out: it takes jobs of a routing queue only, and no open one is shown" in found.notes
-    assert any(note.startswith("acl_group_enable=True (partition lab)") for note in found.notes)
+    for told in ("resources_min.walltime=03:00:01 (partition large)", "acl_group_enable=True (partition lab)"):
+        assert any(note.startswith(told) for note in found.notes)
 
 
 def test_a_default_queue_that_routes_no_jobs_is_the_default() -> None:
