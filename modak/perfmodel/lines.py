@@ -122,7 +122,8 @@ def _part(curve: Curve, name: str) -> str:
 
 def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> PlotLine:
     first, last = curve.sizes[0], curve.sizes[-1]
-    sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]))
+    # Rounded: 8 nodes are among the powers as 7.999999999999999.
+    sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]).round(9))
     forecast = _forecast(curve, sizes, known)
     width = forecast.width.at_level(level)
     measured = metric_of(curve.series)

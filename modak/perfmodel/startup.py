@@ -113,6 +113,9 @@ def work(series: SeriesKey) -> float | None:
         return amount.number
     if measured.per in PARTS:
         return positive_number(series.params.get(f"{measured.per}s"))
+    if measured.per == "sample":
+        epochs, samples = positive_number(series.params.get("epochs")), samples_of(series)
+        return epochs * samples if epochs and samples else None
     return 1.0 if is_whole(series) else None
 
 

@@ -32,6 +32,13 @@ def test_times_fall_and_lie_in_their_interval() -> None:
     assert all(low < value < high for low, value, high in zip(line.lower, line.y, line.upper, strict=True))
 
 
+def test_each_size_is_drawn_once() -> None:
+    """Not also as 7.999999999999999."""
+    (line,) = plot_lines(curves(sizes=(1, 2, 4, 8, 16, 32)))
+    assert {1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0} <= set(line.x)
+    assert np.diff(np.log(line.x)).min() > 1e-6
+
+
 def test_throughputs_rise_in_samples_a_second() -> None:
     """The same curve as costs, drawn as what was measured."""
     (line,) = plot_lines(curves(metric="throughput"))

@@ -36,6 +36,8 @@ def of(metric: str, *groups: list[Result]) -> Curve:
         ("epoch_time", "s", 10.0, {"epochs": "20"}),
         ("step_time", "s", 0.5, {"steps": "400"}),
         ("throughput", "samples/s", 100.0, {"amount": "20000 samples"}),
+        ("throughput", "samples/s", 100.0, {"epochs": "4", "samples": "5000"}),
+        ("sample_time", "s", 0.01, {"epochs": "4", "samples": "5000"}),
         ("speed", "ns/day", 86400.0, {"amount": "0.2 us"}),
         ("performance", "FLOP/s", 1e9, {"amount": "200 GFLOP"}),
         ("pace", "s/ns", 2.0, {"amount": "100 ns"}),
@@ -51,7 +53,7 @@ def test_start_up_is_what_work_leaves_of_the_whole(metric: str, unit: str, value
     assert curve.start_up.runs == 1
 
 
-@pytest.mark.parametrize("params", [{}, {"amount": "20000 tokens"}, {"amount": "many"}])
+@pytest.mark.parametrize("params", [{}, {"amount": "20000 tokens"}, {"amount": "many"}, {"epochs": "4"}, {"samples": "5000"}])
 def test_a_rate_whose_work_nobody_tells_tells_no_start_up(params: dict[str, str]) -> None:
     """Neither how much, nor in what it counts."""
     assert (
