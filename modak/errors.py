@@ -30,6 +30,11 @@ class Fault:
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
+def strictly(warnings: Iterable[Fault]) -> tuple[Fault, ...]:
+    """Warnings as the faults that ``strict`` makes of them: their messages say what is done otherwise."""
+    return tuple(Fault(one.field, f"{one.message} (strict: refused)") for one in dict.fromkeys(warnings))
+
+
 class ModakError(Exception):
     """Base of everything that MODAK reports to a caller: one line a fault."""
 

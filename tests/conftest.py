@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -104,6 +104,18 @@ def as_user(user: str) -> list[str]:
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] if os.geteuid() == 0 else []
 
 
+@contextmanager
+def at_our_end(words: Sequence[str | Path]) -> Iterator[None]:
+    """Run a command at the end of the block, or of this process, whatever ends it: then the input of a shell that waits for that ends.
+
+    The shell is in a session of its own, which neither Ctrl-C nor the end of the terminal reaches.
+    """
+    waiting = ["sh", "-c", 'read -r _; exec "$@"', "sh", *map(str, words)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(waiting, stdin=subprocess.PIPE, **quiet, cwd="/", start_new_session=True):
+        yield
+
+
 @dataclass(frozen=True)
 class Postgres:
     """A throwaway PostgreSQL server on the loopback interface."""
@@ -144,11 +156,10 @@ def running_postgres() -> Iterator[Postgres]:
         def control(*words: str) -> None:
             run(pg_ctl, "-D", data, "-w", f"--timeout={PATIENCE_S}", "-l", log, "-o", options, *words)
 
-        control("start")
-        try:
+        stop = [*user, pg_ctl, "-D", data, "-w", "-m", "immediate", "stop"]
+        with at_our_end(stop):
+            control("start")
             yield Postgres(port, psql, count(), Path(data), control)
-        finally:
-            control("-m", "immediate", "stop")
 
 
 @pytest.fixture(scope="session", autouse=True)

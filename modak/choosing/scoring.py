@@ -23,7 +23,7 @@ from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import carrier, graph_compilers
+from modak.choosing.wishes import carrier, graph_compilers, library
 from modak.choosing.workload import Units, of_one_kind, only_one, requested_lengths, units, with_problem
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameters, same_name
@@ -373,6 +373,10 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "numa_mode": shape.numa_mode,
         "image": request.application.container_runtime if framework is None and target.runtime else None,
     }
+    if target.runtime is None or not (framework or attributes["image"] or library(request)):
+        attributes["runtime"] = "none"
+    elif attributes["image"]:
+        attributes["runtime"] = target.runtime.name
     known = {name: value for name, value in attributes.items() if value is not None}
     elsewhere = target.other_nodes(shape.gpus_per_node > 0)
     crowded = target.node is not None and target.node.needs_hyperthreads(shape.ranks_per_node * shape.threads_per_rank)

@@ -114,6 +114,17 @@ def _show_plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
     show.note("-o DIR writes the script to a file, and says how to submit it; --script prints it alone")
 
 
+def _known_objective(word: str | None) -> str | None:
+    """The word, if the request's reader takes it: where a document has another one, that is ignored with a warning."""
+    from modak.dsl import Objective
+    from modak.normalise import normalise
+
+    read = normalise({"job": {"optimisation": {"objective": {"minimise": word}}}})
+    if word is not None and read.request.optimisation.objective.minimise is None:
+        raise typer.BadParameter(f"{word!r} is unknown; known: {', '.join(Objective.allowed('minimise'))}")
+    return word
+
+
 def recommend(
     request: common.OptionalRequest = None,
     application: common.ApplicationOf = None,
@@ -122,7 +133,9 @@ def recommend(
     epochs: Annotated[float | None, typer.Option(help="Number of epochs.")] = None,
     samples: Annotated[float | None, typer.Option(help="Number of samples per epoch.")] = None,
     amount: common.Amount = None,
-    objective: Annotated[str | None, typer.Option(help="What to minimise: time, node_hours, energy or cost.")] = None,
+    objective: Annotated[
+        str | None, typer.Option(callback=_known_objective, help="What to minimise: time, node_hours, energy or cost.")
+    ] = None,
     deadline: Annotated[str | None, typer.Option(help="Longest time for the workload, as [d-]hh:mm:ss or seconds.")] = None,
     max_nodes: Annotated[int | None, typer.Option(help="Maximum number of nodes.")] = None,
     compare: Annotated[

@@ -102,7 +102,7 @@ class Target(Document):
 
     name: Name | None = None
     """A system that MODAK knows. Without it, nothing is known about the nodes."""
-    job_scheduler_type: Annotated[Name, Field(examples=["slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"])] | None = None
+    job_scheduler_type: Name | None = None
     """Name of a scheduler plug-in."""
-    container_runtime: Annotated[Name, Field(examples=["apptainer", "charliecloud", "podman-hpc", "sarus", "enroot", "none"])] | None = None
+    container_runtime: Name | None = None
     """Name of a runtime plug-in."""

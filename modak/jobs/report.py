@@ -11,6 +11,7 @@ from modak.choosing.wishes import carrier
 from modak.dsl import Request, Workload
 from modak.facts import parameter, parameters
 from modak.jobs.spec import Report
+from modak.normalise import own_container
 from modak.results.metrics import WorkUnit, metric, work_unit
 from modak.target import Target
 from modak.tuning.setting import recorded
@@ -39,7 +40,7 @@ def common_columns(request: Request, target: Target, shape: Shape, nodes: int, s
         "mpi_from": whose_mpi(target, shape, software.reference),
         "hyperthreads": shape.hyperthreads,
         "numa_mode": shape.numa_mode,
-        "runtime": target.runtime.name if target.runtime and software.reference else None,
+        "runtime": target.runtime.name if target.runtime and software.reference else "none",
     }
     return {name: value for name, value in has.items() if value is not None}
 
@@ -48,6 +49,8 @@ def report(request: Request, usual: Record) -> Report:
     """What the script writes about its run, with what is ``usual`` for its :func:`common_columns`."""
     workload = request.optimisation.workload
     params = {**parameters(workload.params), **recorded(request), **lengths(workload)}
+    if own_container(request):  # in an image that nobody knows
+        usual = {name: value for name, value in usual.items() if name != "runtime"}
     known = {
         "application": request.workload_name,
         "dataset": workload.dataset,

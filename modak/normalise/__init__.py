@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from modak import dsl, plugins
-from modak.errors import Fault, RequestError
+from modak.errors import Fault, RequestError, strictly
 from modak.facts import same_image
 from modak.normalise.fields import begin, command_line, dependency, email, events, joined, one_word, resources, signal, source, variables
 from modak.normalise.mpirun import without_launcher
@@ -64,14 +64,14 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
     read = _read(job)
     told = together(read)
     notes += moved + told.notes
-    if faults := told.faults + notes if strict else told.faults:
+    if faults := told.faults + (strictly(notes) if strict else ()):
         refused = RequestError(faults=tuple(dict.fromkeys(faults)))
-        refused.warnings = tuple(note for note in dict.fromkeys(notes) if note not in faults)
+        refused.warnings = () if strict else tuple(note for note in dict.fromkeys(notes) if note not in faults)
         raise refused
     options, application, target, wanted = (got.value for got in read)
     request, more = _consistent(dsl.Request(job_options=options, application=application, target=target, optimisation=wanted))
     if strict and more:
-        raise RequestError(faults=more)
+        raise RequestError(faults=strictly(more))
     notes += more
     warnings = tuple(dsl.Notice(field=note.field, message=note.message) for note in dict.fromkeys(notes))
     return Normalised(request, warnings, document)
@@ -217,12 +217,16 @@ def _with_counts(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     return request, tuple(notes)
 
 
+def own_container(request: dsl.Request) -> str | None:
+    """The container runtime that the command itself starts; ``None``: it starts none."""
+    return next((one for one in programs_of(request.application.command) if one != "none" and plugins.named("runtimes", one)), None)
+
+
 def _with_own_container(request: dsl.Request) -> tuple[dsl.Request, tuple[Fault, ...]]:
     """No container of the script's around one that the command starts itself, unless the request names a runtime or an image."""
     if request.target.container_runtime or request.application.container_runtime:
         return request, ()
-    programs = programs_of(request.application.command)
-    name = next((one for one in programs if one != "none" and plugins.named("runtimes", one)), None)
+    name = own_container(request)
     if name is None:
         return request, ()
     read = f"{name} starts the container: read as target.container_runtime 'none'"

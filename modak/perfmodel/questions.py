@@ -223,13 +223,13 @@ def _test(name: str, question: Question) -> Callable[[Any], bool]:
 def _differs(name: str, evidence: Any, asked: Any, exact: AbstractSet[str]) -> bool:
     """Whether an attribute of results differs from that of the question; open attributes of the question never differ.
 
-    Results without partition, image, hyper-threads or precision are taken to be of the usual ones.
+    Results without partition, image, runtime, hyper-threads or precision are taken to be of the usual ones.
     """
     if isinstance(asked, Mapping):
         return _is_other_text(evidence, asked, exact) or any(not same_value(evidence.get(key), value) for key, value in asked.items())
     if name == "precision":
         evidence, asked = same_precision(evidence), same_precision(asked)
-    if asked is None or (evidence is None and (name in ("partition", "image") or asked is False or asked == USUAL_PRECISION)):
+    if asked is None or (evidence is None and (name in ("partition", "image", "runtime") or asked is False or asked == USUAL_PRECISION)):
         return False
     if name == "mpi":
         return same_mpi(evidence) != same_mpi(asked)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from modak import admission
 from modak.choosing.decision import result_ids_behind
 from modak.dsl import Notice, Request, Texts
-from modak.errors import Fault, ModakError, RequestError, Unavailable
+from modak.errors import Fault, ModakError, RequestError, Unavailable, strictly
 from modak.facts import Added, Fact, Facts, Known, Rule
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
@@ -456,5 +456,5 @@ def _warnings(read: Normalised, found: Sequence[Notice], *, strict: bool) -> tup
     """The warnings of reading a request, and those ``found`` on the way to its answer. With ``strict`` any of them is an error."""
     warnings = tuple(dict.fromkeys((*read.warnings, *found)))
     if strict and warnings:
-        raise RequestError(faults=[Fault(warning.field, warning.message) for warning in warnings])
+        raise RequestError(faults=strictly(Fault(warning.field, warning.message) for warning in warnings))
     return warnings

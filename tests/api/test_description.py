@@ -145,6 +145,7 @@ def test_every_answer_has_an_example_of_its_type(path: str, method: str) -> None
     """With no key at its top that the type does not name."""
     answers = [response for status, response in API["paths"][path][method]["responses"].items() if status != "default"]
     for content in (content for answer in answers for content in answer.get("content", {}).values()):
+        assert "example" in content, "give one in modak/api/examples.json"
         known = {**content["schema"], "components": API["components"], "unevaluatedProperties": path.startswith("/schema")}
         assert [error.message for error in jsonschema_rs.validator_for(known).iter_errors(content["example"])] == []
 

@@ -416,6 +416,32 @@ def test_a_build_that_is_named_is_asked(known: Known) -> None:
     assert found.prediction.value == pytest.approx(33.0)
 
 
+@pytest.mark.parametrize(
+    ("target", "application", "value", "recorded"),
+    [
+        ({"container_runtime": "none"}, {}, 66.0, "none"),
+        ({}, {}, 66.0, "none"),
+        ({}, {"container_runtime": "docker://me/solver:1"}, 33.0, "charliecloud"),
+        ({}, {"executable": "apptainer exec own.sif ./solve"}, 66.0, None),
+    ],
+)
+def test_runs_with_and_without_a_container_are_told_apart(
+    target: dict[str, str], application: dict[str, str], value: float, recorded: str | None, known: Known
+) -> None:
+    """By what their jobs record, though the program may be built otherwise in the image; what its command starts itself is not known."""
+    results = [*runs(image="docker://me/solver:1", runtime="charliecloud"), *runs(values=(200.0, 110.0, 66.0), runtime="none")]
+    job = {
+        "application": {"app_tag": "solver", "app_type": "mpi", "executable": "./solve", **application},
+        "target": {"name": "supermuc-ng", **target},
+        "optimisation": {"app_type": "hpc", "hpc": {"mpi": {}}},
+        "job_options": {"node_count": 4},
+    }
+    found = optimise(normalise({"job": job}).request, asked(known, results)[1])
+    assert (found.plan.prediction.value, found.plan.prediction.basis) == (pytest.approx(value), "measured")
+    (record,) = (line for line in found.texts.job_script.splitlines() if line.startswith("MODAK_RECORD="))
+    assert re.findall('"runtime": "([a-z]+)"', record) == ([recorded] if recorded else [])
+
+
 def test_a_build_asks_no_image_for_its_compiler(known: Known) -> None:
     """Images are labelled with graph compilers."""
     results = [

@@ -262,13 +262,27 @@ def test_a_refused_request_shows_the_warnings_of_reading_it(run: Run, tmp_path: 
     assert [one["field"] for one in json.loads(run("optimise", file, "--json").err)["warnings"]] == ["job_options.acount"]
 
 
-def test_strict_turns_a_warning_into_an_error(run: Run, tmp_path: Path) -> None:
-    """An unknown system is a warning without it."""
-    file = request(tmp_path, application={"executable": "./a"}, target={"name": "nowhere"})
-    assert "unknown system 'nowhere'" in run("optimise", file).out
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        ({"target": {"name": "nowhere"}}, "unknown system 'nowhere'"),
+        ({"job_options": {"acount": "a"}}, "unknown key, ignored; did you mean 'account'?"),
+        ({"application": {"executable": "apptainer exec own.sif ./a"}}, "read as target.container_runtime 'none'"),
+    ],
+)
+def test_strict_turns_a_warning_into_an_error(run: Run, tmp_path: Path, job: dict[str, Any], said: str) -> None:
+    """Whether it is about the system, a key or what fields mean together; its line says why it is one."""
+    file = request(tmp_path, **{"application": {"executable": "./a"}, **job})
+    assert said in run("optimise", file).out
     ran = run("optimise", file, "--strict")
-    assert ran.status == 1
-    assert "unknown system 'nowhere'" in ran.err
+    assert (ran.status, [said in line and line.endswith("(strict: refused)") for line in ran.err.splitlines()]) == (1, [True])
+
+
+@pytest.mark.parametrize(("word", "status"), [("node-hours", 0), ("fastest", 2), ("", 2)])
+def test_an_objective_that_is_none_is_refused(run: Run, word: str, status: int) -> None:
+    """As other options are: only a document that has it is answered, with a warning."""
+    ran = run("recommend", "--application", "3dgan", "--system", "supermuc-ng", "--max-nodes", "4", "--objective", word)
+    assert (ran.status, "known: time, node_hours, energy, cost" in ran.err) == (status, status == 2)
 
 
 @pytest.mark.parametrize(("name", "value"), [("MODAK_DATABASE_URL", "sqlite:////dev/null/all.db"), ("MODAK_SERVER", "http://127.0.0.1:9")])

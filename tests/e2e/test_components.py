@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import tool
+from tests.conftest import ROOT, tool, until
 from tests.e2e.images import everyone
 from tests.e2e.slurm import Slurm
 
@@ -22,6 +23,16 @@ def test_a_missing_component_is_skipped_here_and_a_failure_in_ci(monkeypatch: py
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="make test-deps"):
         tool("Nothing", "no-such-program")
+
+
+def test_a_fixtures_server_is_stopped_though_its_process_is_killed(tmp_path: Path) -> None:
+    """Nothing of that process can run then: a shell beside it does it."""
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    body = f"with at_our_end(['touch', '{ended}']):\n    open('{begun}', 'w').close()\n    time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", f"import time\nfrom tests.conftest import at_our_end\n{body}"], cwd=ROOT) as process:
+        until(begun.exists)
+        process.kill()
+    until(ended.exists)
 
 
 def test_a_nodes_jobs_see_its_name(slurm: Slurm, tmp_path: Path) -> None:
