@@ -339,9 +339,9 @@ def test_draws_of_a_run_that_was_stopped_may_meet_a_deadline(known: Known) -> No
 
 def test_where_the_problem_grows_a_stopped_run_tells_of_its_own_size(known: Known) -> None:
     """Another number of nodes has another problem."""
-    weak = {"params": {"scaling": "weak"}}
-    results = [Result(series=SERIES.model_copy(update=weak), layout=layout(counts), value=100) for counts in UP_TO_FOUR]
-    after = replace(known(None), models=tuple(fit(results)), failed=(stopped(1200, **weak),))
+    weak = {"scaling": "weak"}
+    results = [Result(series=SERIES.model_copy(update={"params": weak}), layout=layout(counts), value=100) for counts in UP_TO_FOUR]
+    after = replace(known(None), models=tuple(fit(results)), failed=(stopped(1200, params=weak),))
     counts = ({"job_options": ON_EIGHT | {"node_count": nodes}} for nodes in (7, 8))
     assert [recommend(asked(**each), after).choices[0].prediction.longer_than for each in counts] == [None, 1200]
 
