@@ -11,6 +11,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -540,7 +541,7 @@ def test_a_stopped_run_that_is_loaded_counts_in_every_answer(run: Run, tmp_path:
         json.dumps({"modak_result": 1, "plan": "abc", "exit_status": 143, "job": "7", "seconds": 3600, "results": [], "unfinished": ran})
     )
     asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
-    job = {
+    job: dict[str, Any] = {
         "application": {"app_tag": "solver", "app_type": "mpi", "executable": "./solver"},
         "target": {"name": "supermuc-ng", "container_runtime": "none"},
         "job_options": {"process_count_per_node": 4, "core_count_per_process": 12},
