@@ -75,6 +75,17 @@ def failed_once(request: Request, target: Target, found: Candidates, facts: Fact
     return frozenset((shape, int(size)) for shape, nodes, failed in pairs for size in nodes[failed])
 
 
+def failed_at_other_problems(request: Request, target: Target, found: Candidates, shape: Shape, nodes: int, facts: Facts) -> int:
+    """How many runs of a candidate's layout failed with other problems, if they are :data:`TRIES` or more and none of any succeeded; else
+    0."""
+    curves, asked = usable_curves(request, target, facts.models), question(with_problem(request, found.problem), target, shape)
+    of_any = replace(asked, attributes={name: value for name, value in asked.attributes.items() if name not in ("dataset", "params")})
+    here = (one for one in facts.failed if one.series.metric != STOPPED and (one.layout.nodes or 1) == nodes)
+    others = (one for one in here if not asked.may_have_been(one.series, one.layout) and of_any.may_have_been(one.series, one.layout))
+    count = sum(one.count for one in others)
+    return count if count >= TRIES and nodes not in _ran(of_any, curves) else 0
+
+
 def most_without_memory(request: Request, target: Target, found: Candidates, facts: Facts) -> int:
     """The most nodes on which a run of the problem had too little memory, whatever its layout; 0: none had."""
     failed, curves = [one for one in facts.failed if one.series.metric == OUT_OF_MEMORY], usable_curves(request, target, facts.models)

@@ -11,7 +11,7 @@ import numpy as np
 
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
-from modak.choosing.failures import FAILED_ONCE, failed_once
+from modak.choosing.failures import FAILED_ONCE, failed_at_other_problems, failed_once
 from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch, SwitchEvidence
 from modak.choosing.sensitivity import sensitivity
@@ -59,10 +59,16 @@ def _nothing_known(request: Request, decision: Decision) -> str:
 
 
 def _failed_line(request: Request, decision: Decision) -> Iterator[str]:
-    """A line if a run of the choice failed."""
-    alone = replace(decision.candidates, shapes=(decision.shape,), nodes=(np.array([decision.nodes]),))
-    if failed_once(request, decision.target, alone, decision.facts):
+    """A line if a run of the choice failed, or several did at other problem sizes."""
+    if not decision.facts.failed:
+        return
+    target, facts, shape, nodes = decision.target, decision.facts, decision.shape, decision.nodes
+    alone = replace(decision.candidates, shapes=(shape,), nodes=(np.array([nodes]),))
+    if failed_once(request, target, alone, facts):
         yield f"{described(decision, decision.best)}: {FAILED_ONCE}"
+    elif count := failed_at_other_problems(request, target, decision.candidates, shape, nodes, facts):
+        told = f"{counted(count, 'run')} with other problems failed, and none ended well, so this one may fail, too"
+        yield f"{described(decision, decision.best)}: {told}"
 
 
 def _switch_lines(request: Request, decision: Decision) -> Iterator[str]:
