@@ -35,16 +35,8 @@ _GROUPS: Final = {"database_url": OF_ALL, "public_url": OF_SERVICE, "images_dir"
 
 def _address(text: str) -> str:
     parts = urlsplit(text)
-    if text and (
-        parts.scheme not in ("http", "https")
-        or not _has_port(parts)
-        or not parts.hostname
-        or parts.query
-        or parts.fragment
-        or parts.username
-        or not text.isprintable()
-        or " " in text
-    ):
+    plain = text.isprintable() and " " not in text and not (parts.query or parts.fragment or parts.username)
+    if text and not (plain and parts.scheme in ("http", "https") and parts.hostname and _has_port(parts)):
         raise ValueError("an address such as https://modak.example.org, without a user, query or fragment")
     return text.rstrip("/")
 

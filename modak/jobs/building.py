@@ -111,12 +111,8 @@ def _on_one_node(target: Target, spec: JobSpec) -> Target:
 
     def takes_larger(queue: Queue) -> bool:
         memory = spec.resources.node_memory / 1e9 or queue.min_memory_gb or 0.0
-        return (
-            queue.min_nodes > 1
-            or (queue.min_cpus or 0) > spec.cpus_per_node
-            or (queue.min_memory_gb or 0.0) > memory
-            or bool(queue.min_gpus)
-        )
+        has_enough = (queue.min_cpus or 0) <= spec.cpus_per_node and (queue.min_memory_gb or 0.0) <= memory
+        return queue.min_nodes > 1 or not has_enough or bool(queue.min_gpus)
 
     queues = target.partition.queues if target.partition else ()
     larger = [queue for queue in queues if takes_larger(queue)]

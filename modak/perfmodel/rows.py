@@ -118,14 +118,14 @@ def left_open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
     systems), where the row names none and there are several; by column. A parameter that some of them lack is off in the row."""
     given = _given(row)
     asked, here = _measured(curves, row.get("metric") or None, row.get("system"))
+    known = [curve.series for curve in here or asked]
     params = {name.removeprefix(PARAMETER): value for name, value in given.items() if name != "dataset"}
-    known = here or asked
-    one_dataset = "dataset" in given or len({one.series.dataset for one in known if one.series.dataset}) < 2
-    if one_dataset and not {name for one in known for name in one.series.params}.difference(params, LENGTHS):
+    names = {name for series in known for name in series.params}.difference(params, LENGTHS)
+    datasets = set[str]() if "dataset" in given else {series.dataset for series in known if series.dataset}
+    if len(datasets) < 2 and not names:
         return {}  # nothing to look for among many results
-    alike = [one.series for one in known if number_ratios(params, one.series.params) is not None]
-    names = {name for series in alike for name in series.params}.difference(params, LENGTHS)
-    several = {} if "dataset" in given else {"dataset": {series.dataset for series in alike if series.dataset}}
+    alike = [series for series in known if number_ratios(params, series.params) is not None]
+    several = {"dataset": datasets.intersection(str(series.dataset) for series in alike)}
     several |= {PARAMETER + name: _settings(name, alike) for name in sorted(names)}
     return {name: len(values) for name, values in several.items() if len(values) > 1}
 
