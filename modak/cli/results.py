@@ -405,19 +405,19 @@ def export(
     if chosen not in writers:
         raise RequestError(unknown("format", chosen, tuple(writers)), field="--format")
     filters = _filters(application, system, metric, where)
-    columns, rows = common.client().export(filters)
     filled: Counter[str] = Counter()
 
     def write(stream: TextIO) -> int:
-        return writers[chosen](_counting(rows, ("suspect", *MARKS), filled), stream, columns)
+        columns, rows = common.client().export(filters)
+        with closing(rows):
+            return writers[chosen](_counting(rows, ("suspect", *MARKS), filled), stream, columns)
 
-    with closing(rows):
-        if output is None:
-            count = write(sys.stdout)
-        else:
-            with replacing(output) as stream:
-                count = write(stream)
-            typer.echo(f"{counted(count, 'row')} written to {output}")
+    if output is None:
+        count = write(sys.stdout)
+    else:
+        with replacing(output) as stream:
+            count = write(stream)
+        typer.echo(f"{counted(count, 'row')} written to {output}")
     if not count:
         show.note(_none_of(filters))
     show.note(*_unsaid(filled, for_models=chosen == "extrap"))

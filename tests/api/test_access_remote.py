@@ -14,6 +14,7 @@ import pytest
 from modak.cli import main
 from tests.api.site import Site, listening
 from tests.api.test_access_writes import RULE
+from tests.conftest import tool
 
 EXAMPLE = Path(__file__).parents[2] / "examples/3dgan-supermuc-ng.json"
 ROWS = "application,nodes,metric,value,unit\nsolver,1,wall_time,100,s\n"
@@ -131,6 +132,7 @@ def test_a_token_for_the_result_is_written_beside_the_script(
 
 def test_a_job_that_fails_sends_that_it_did(remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its own script does, by the token beside it, with which the next start sends its time."""
+    tool("curl", "curl")
     monkeypatch.setenv("MODAK_TOKEN", remote.keys["load"])
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\ntest -e mended\n")

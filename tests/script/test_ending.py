@@ -25,6 +25,7 @@ from modak.script.job import render
 from modak.script.staging import scratch
 from modak.text.grammar import MetricPattern
 from modak.text.words import Joined, Variable, parse
+from tests.conftest import tool
 from tests.script.test_whole import SHELLCHECK, ran, stub
 
 SIGNAL = Signal(name="USR1", seconds=120)
@@ -595,6 +596,7 @@ def server(status: int = 200) -> Iterator[tuple[str, list[tuple[str, str | None,
 
 def test_the_result_is_sent_with_a_token_from_the_environment_or_a_file(tmp_path: Path) -> None:
     """The token is never in the script, and not among a program's words either."""
+    tool("curl", "curl")
     script = render(JOB, "shell").text
     with server() as (address, seen):
         assert ran(script, tmp_path, MODAK_SERVER=f"{address}/", MODAK_TOKEN="from-environment").returncode == 0
@@ -610,6 +612,7 @@ def test_the_result_is_sent_with_a_token_from_the_environment_or_a_file(tmp_path
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1", "file:///etc/passwd", "nonsense", ""])
 def test_a_server_that_cannot_be_reached_fails_nothing(tmp_path: Path, address: str) -> None:
     """Nor does one that is none. The lines before the last say why, the last one where the result is."""
+    tool("curl", "curl")
     done = ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address)
     (file,) = tmp_path.glob("modak-result-*")
     *why, where = done.stderr.splitlines() or [""]
@@ -620,6 +623,7 @@ def test_a_server_that_cannot_be_reached_fails_nothing(tmp_path: Path, address: 
 @pytest.mark.parametrize("status", [500, 308])
 def test_a_server_that_refuses_fails_nothing(tmp_path: Path, status: int) -> None:
     """The file is there all the same; nor does a proxy that leads from http to https, where nothing is sent: the output says so."""
+    tool("curl", "curl")
     with server(status) as (address, seen):
         done = ran(render(JOB, "shell").text, tmp_path, MODAK_SERVER=address)
     assert (done.returncode, len(seen), "the result could not be sent" in done.stderr) == (0, 1, True)

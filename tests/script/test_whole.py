@@ -30,6 +30,7 @@ from modak.script.shelltext import rule_fault
 from modak.testing import SAID
 from modak.text import words
 from modak.text.grammar import UNSOUND
+from tests.conftest import tool
 from tests.golden.scripts.jobs import BUSY, GAN, HYBRID, SCRIPTS, SOLVER, SOURCES, TORCH, XLA
 
 GOLDEN = Path(__file__).parent.parent / "golden/scripts"
@@ -786,6 +787,7 @@ def test_a_build_command_runs_in_the_sources_with_the_number_of_processes(tmp_pa
 
 def test_a_repository_is_cloned_and_an_archive_unpacked(tmp_path: Path) -> None:
     """From a path, as callers write it."""
+    tool("git", "git")
     home = tmp_path / "work"
     home.mkdir()
     (home / "app").mkdir()
@@ -822,6 +824,7 @@ def test_half_fetched_sources_are_not_taken_for_sources(tmp_path: Path, source: 
 
 def test_a_submodule_comes_from_no_path_of_the_machine(tmp_path: Path) -> None:
     """Its address is the repository's choice, which the user has not seen; what the user's own configuration allows does not count."""
+    tool("git", "git")
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always", "-C"]
     for name in ("secret", "app"):
         subprocess.run(["git", "init", "-q", tmp_path / name], check=True)
