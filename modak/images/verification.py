@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from packaging.version import InvalidVersion, Version
@@ -18,6 +18,7 @@ from packaging.version import InvalidVersion, Version
 from modak.errors import DataError
 from modak.facts import ImageLabels
 from modak.images.probe import MARK, UNDECIDED, Claims, inspection
+from modak.text.amounts import printable
 from modak.text.faults import validated
 
 Verdict = Literal["holds", "refuted", "unknown"]
@@ -33,6 +34,8 @@ _BROKEN: Final = re.compile(r"/bin/sh: no such file|image format not recognized|
 architecture, a kernel that does not know the compression."""
 _MACHINE: Final = re.compile(r"No space left on device|Disk quota exceeded|[Cc]an(?:no|')t allocate memory|MemoryError|no end within")
 """Messages of checks that failed for lack of disk space, memory or time."""
+LONGEST: Final = 300
+"""Characters that a finding keeps of what an image says: the database could not be read again with an entry that has too many."""
 _KILLED: Final = (-9, 137)
 _ILLEGAL: Final = (-4, 132)
 
@@ -135,11 +138,17 @@ def hindrance(claims: Claims, seen: Seen) -> str:
 
 
 def judge(claims: Claims, seen: Seen) -> tuple[Finding, ...]:
-    """A finding for each claimed label, in the order of the labels."""
-    if not seen.ran:
+    """A finding for each claimed label, in the order of the labels. What the image says of itself is made one line, and cut."""
+    return tuple(replace(finding, seen=printable(finding.seen)[:LONGEST]) for finding in _judged(claims, seen))
+
+
+def _judged(claims: Claims, seen: Seen) -> Iterator[Finding]:
+    if seen.ran:
+        for check in _JUDGES:
+            yield from check(claims, seen)
+    else:
         why = f" ({seen.last_words})" if seen.last_words else ""
-        return (Finding("image", "refuted", seen=f"no sign of life: its shell did not run{why}"),)
-    return tuple(finding for check in _JUDGES for finding in check(claims, seen))
+        yield Finding("image", "refuted", seen=f"no sign of life: its shell did not run{why}")
 
 
 def measured(claims: Claims, seen: Seen) -> ImageLabels:

@@ -455,6 +455,15 @@ def test_an_image_may_print_anything(line: str) -> None:
     assert (found.says, found.python) == ({}, None)
 
 
+@pytest.mark.parametrize("text", ["x" * 5000, "\x1b[31mred\u202e\nand more", "\ud800"], ids=["long", "in colour", "half a letter"])
+def test_what_an_image_says_of_itself_can_be_stored(text: str) -> None:
+    """In one line that is not too long: nobody could use a database with an entry that cannot be read again."""
+    findings = judge(CLAIMS, seen(python=text, checks={"framework": FINE, "exercise": Check(1, why=text)}))
+    marks = standing(findings, worker.BUILDERS["apptainer"])
+    image = Image(reference="/a.sif", labels=ImageLabels(framework="pytorch", version="2.13.0", source="pip"), source="a test")
+    Image.model_validate({**image.model_dump(), **marks})
+
+
 def test_what_is_no_version_refutes_none() -> None:
     """An image may say anything of its Python and CUDA; the labels then leave them out."""
     claims = {**CLAIMS, "cuda": "12.6"}
