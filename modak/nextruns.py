@@ -49,8 +49,8 @@ from modak.text.documents import Json
 from modak.text.words import line, shell, variables
 
 SETTLED: Final = (
-    "the sizes that may be right were measured, or lie between measured ones: one more run would not narrow the interval, which is mostly "
-    "the scatter of repeated runs"
+    "the sizes that may be right were measured, or lie between measured ones: one more run would not narrow the interval, which mostly "
+    "allows for the scatter of runs"
 )
 
 LONG_S: Final = 1200.0
@@ -140,6 +140,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
         notes = (
             _nothing(decision),
             *_second_tries(request, decision, facts, first),
+            *_of_program(decision, first),
             *_shorter(request, first),
             *_one_folder(request, target, first),
         )
@@ -157,7 +158,8 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
 
     proposals = proposed(most, budget, least)
     notes = (*_too_many(decision, chances), *_enough(len(proposals), most, budget, least))
-    notes += (*_second_tries(request, decision, facts, proposals), *_shorter(request, proposals), *_one_folder(request, target, proposals))
+    notes += (*_second_tries(request, decision, facts, proposals), *_of_program(decision, proposals))
+    notes += (*_shorter(request, proposals), *_one_folder(request, target, proposals))
     if not proposals:
         notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
     return Programme(decision, likely, today, proposals, notes, (*warnings, *_one_log(request, target, proposals)))
@@ -209,6 +211,15 @@ def _second_tries(request: Request, decision: Decision, facts: Facts, runs: Sequ
     for one in runs:
         if (decision.shape_at(one.index), int(decision.scored.nodes[one.index])) in failed:
             yield f"{described(decision, one.index)}: {FAILED_ONCE}"
+
+
+def _of_program(decision: Decision, runs: Sequence[Proposal]) -> Iterator[str]:
+    """That open switches are a matter of the program, too: else the result of a run counts as one with a switch that it did not have."""
+    switches, shapes = [each.switch for each in decision.candidates.tried], [bare(decision.shape_at(one.index)) for one in runs]
+    names = [one.name for one in switches if one.name != BUILD and any(bare(one.turned_on(shape)) == shape for shape in shapes)]
+    if names:
+        only = "see to it that the program uses it in the runs that name it, and in no others"
+        yield f"{', '.join(names)}: scripts set only environment variables; {only}"
 
 
 def _shorter(request: Request, runs: Sequence[Proposal]) -> Iterator[str]:
@@ -318,11 +329,12 @@ def _named(decision: Decision, one: Proposal, today: float) -> str:
 def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -> Width:
     """The half-width of the decision's interval as a function of the known curves."""
     power, scored, target, tried = node_power(facts), decision.scored, decision.target, decision.candidates.tried
+    share, beside = decision.evidence.of_work
     spots = []
     for place in likely_layouts(scored, chances):
         rows, shape = np.flatnonzero((scored.shape == place) & (chances > 0)), decision.candidates.shapes[place]
-        spots.append((shape, scored.nodes[rows], chances[rows]))
-    total, all_nodes = sum(weights.sum() for *_, weights in spots), np.concatenate([nodes for _, nodes, _ in spots])
+        spots.append((shape, rows, chances[rows]))
+    total, all_nodes = sum(weights.sum() for *_, weights in spots), np.concatenate([scored.nodes[rows] for _, rows, _ in spots])
 
     def half_width(curves: Sequence[Curve], predictor: Predictor, shape: Shape, nodes: Ints) -> Array:
         """With an inferred switch that of the run without it and of the ratio, unless results with it tell more."""
@@ -335,8 +347,8 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -
 
     def width(curves: Sequence[Curve]) -> float:
         predictor = Predictor(curves, all_nodes, power)
-        parts = (weights @ half_width(curves, predictor, shape, nodes) for shape, nodes, weights in spots)
-        return float(sum(parts) / total)
+        work = ((half_width(curves, predictor, shape, scored.nodes[rows]), rows, weights) for shape, rows, weights in spots)
+        return float(sum(weights @ np.hypot(found * share[rows], beside[rows]) for found, rows, weights in work) / total)
 
     return width
 

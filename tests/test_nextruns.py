@@ -322,6 +322,33 @@ def test_the_pair_that_the_decision_asks_for_comes_first(known: Known, nodes: in
     assert ["TF_XLA_FLAGS=" in script for script in scripts] == [compiler == "xla" for _, compiler in proposed]
 
 
+@pytest.mark.parametrize(
+    ("switches", "work", "said"), [({"xla": "auto"}, {}, ["xla"]), ({}, {"precision": "auto"}, ["fp16"]), ({"xla": True}, {}, [])]
+)
+def test_what_the_program_has_to_switch_is_told(known: Known, switches: dict[str, Any], work: dict[str, Any], said: list[str]) -> None:
+    """Else the result of a run counts as one with a switch that its program does not have."""
+    facts = replace(known(None), models=fit(epochs(precision="fp16" if work else None)))
+    notes = next_runs(switched(switches, 3, **work), facts).notes
+    assert [note.partition(":")[0] for note in notes if "see to it that the program uses it" in note] == said
+
+
+def test_the_interval_of_the_decision_is_that_of_the_whole_time(known: Known) -> None:
+    """Start-up has its part in it: 100 of 105 s, which are known better than epochs that scatter."""
+    both = [
+        result.model_copy(update={"series": result.series.model_copy(update={"metric": metric, "params": {"epochs": "5"}}), "value": value})
+        for result in epochs(nodes=(1,))
+        for epoch in (0.6, 1.0, 1.5)
+        for metric, value in (("epoch_time", epoch), ("wall_time", 100 + 5 * epoch))
+    ]
+    found = next_runs(switched({}, 1), replace(known(None), models=fit(both)))
+    (only,) = found.likely
+    told = only.choice.prediction
+    assert told.start_up == pytest.approx(100)
+    assert told.lower is not None
+    assert told.upper is not None
+    assert found.half_width == pytest.approx(np.log(told.upper / told.lower) / 2)
+
+
 def test_a_run_is_of_the_problem_of_the_request(known: Known) -> None:
     """Its result would else be one of no problem."""
     asked, facts = switched({}, params={"cells": 64}), replace(known(None), models=fit(epochs(nodes=(1, 2), params={"cells": "64"})))

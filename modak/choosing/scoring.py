@@ -102,6 +102,11 @@ class Columns:
         return np.array([one.seconds if one else seconds for one, seconds in zip(self.start_ups, usual.tolist(), strict=True)])
 
     @cached_property
+    def own_start(self) -> Flags:
+        """Which portions have a start-up that was measured in their own configuration."""
+        return np.array([bool(one) and not each.differences for one, each in zip(self.start_ups, self.predictions, strict=True)])
+
+    @cached_property
     def beside_s(self) -> Array:
         """For each candidate, what its job takes to start beside its predicted time, in seconds."""
         return np.array([start_up_s(self.given_start_up_s, one) for one in self.start_up_s.tolist()])[self.portion]
@@ -155,6 +160,14 @@ class Evidence:
     def known(self) -> bool:
         """Whether any candidate has a predicted time."""
         return any(self.units[one.portion] is not None and math.isfinite(one.cost) for one in self.columns.references)
+
+    @cached_property
+    def of_work(self) -> tuple[Array, Array]:
+        """For each candidate, how the half-width of its time follows from that of its work: a factor, and what comes in quadrature."""
+        columns, portion = self.columns, self.columns.portion
+        share = np.where(columns.own_start[portion], 1 - columns.start_up_s[portion] / self.scored.time, 1.0)
+        beside = self.scored.width.middle**2 - (columns.width.middle * share) ** 2
+        return share, np.sqrt(np.fmax(beside, 0.0))
 
     def predictions_at(self, index: int) -> Predictions:
         """The predictions for one unit of work that one candidate is among."""
@@ -341,8 +354,7 @@ def _with_start(predicted: Columns, time: Array) -> Sides:
     if not any(predicted.start_ups):
         return predicted.width
     doubt = np.array([one.doubt if one else 0.0 for one in predicted.start_ups])
-    own = np.array([bool(one) and not each.differences for one, each in zip(predicted.start_ups, predicted.predictions, strict=True)])
-    each = [of_portion[predicted.portion] for of_portion in (predicted.start_up_s, doubt, own)]
+    each = [of_portion[predicted.portion] for of_portion in (predicted.start_up_s, doubt, predicted.own_start)]
     return of_whole_time(predicted.width, time, *each)
 
 
