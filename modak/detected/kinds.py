@@ -40,18 +40,21 @@ class NodeKind:
 
 
 def kinds(seen: SeenPartition, nodes: Sequence[SeenNode]) -> tuple[tuple[NodeKind, ...], tuple[str, ...]]:
-    """The kinds of nodes, and notes. The largest kind has the partition's name; another kind is left out if no feature selects it."""
+    """The kinds of nodes, and notes. The largest kind has the partition's name; another kind is left out if no feature selects it, nor a
+    request for GPUs, which it alone has."""
     first, *others = sorted(_groups(nodes), key=lambda group: -count(group))
     if not others:
         return (NodeKind(seen.name, seen, first),), ()
     label = f"partition {plain(seen.name, 64)}"
     features = {group: _telling(group, [other for other in (first, *others) if other is not group]) for group in (first, *others)}
-    named = (NodeKind(f"{seen.name}-kind{number}", seen, group, features[group], sole=False) for number, group in enumerate(others, 2))
-    lost = sum(count(group) for group in others if not features[group])
+    with_gpus = [group for group in (first, *others) if group[0].gpus]
+    selected = [(number, group) for number, group in enumerate(others, 2) if features[group] or with_gpus == [group]]
+    named = (NodeKind(f"{seen.name}-kind{number}", seen, group, features[group], sole=False) for number, group in selected)
+    lost = sum(map(count, others)) - sum(count(group) for _, group in selected)
     notes = [f"{label} has nodes of {len(others) + 1} kinds"]
     notes += [f"{label}: no feature tells the largest kind from the others, a job may land on any"] * (not features[first])
     notes += [f"{label}: {counted(lost, 'node')} of other kinds left out, no feature selects them"] * bool(lost)
-    return (NodeKind(seen.name, seen, first, features[first], sole=False), *(kind for kind in named if kind.constraint)), tuple(notes)
+    return (NodeKind(seen.name, seen, first, features[first], sole=False), *named), tuple(notes)
 
 
 def by_gpu(kind: NodeKind) -> tuple[NodeKind, ...]:

@@ -18,6 +18,8 @@ from modak.text.amounts import counted, listed
 from modak.text.faults import fault_in
 from modak.text.grammar import Name
 
+WITH_FEATURES: Final = frozenset(("slurm", "torque"))
+"""Schedulers whose jobs may ask for nodes with a feature, which Torque calls a property."""
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
 LISTS: Final = ("allowed_qos", "denied_qos", "allowed_accounts", "denied_accounts")
 JOB_LIMITS: Final = tuple(name for name in PARTS if name != "max_cpus")
@@ -251,8 +253,8 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "queues": queues if limited else None,
         "qos": seen.qos,
         **{name: names for name, names in _lists(kind, largest).items() if names},
-        "constraint": kind.constraint if scheduler == "slurm" else None,
-        "features": (_features(kind) or None) if scheduler == "slurm" else None,
+        "constraint": kind.constraint if scheduler in WITH_FEATURES else None,
+        "features": (_features(kind) or None) if scheduler in WITH_FEATURES else None,
         "resource_directives": _asking(kind, scheduler),
         "node": node,
     }

@@ -191,6 +191,13 @@ def test_nodes_of_several_kinds_become_partitions_where_a_feature_selects_them()
     assert "partition batch: 1 node of other kinds left out, no feature selects them" in found.notes
 
 
+def test_the_only_nodes_with_gpus_need_no_feature() -> None:
+    """A job that asks for GPUs runs nowhere else in the partition."""
+    shown = read(MIXED["scontrol-node"]).replace("Partitions=gpu.v100", "Partitions=batch,gpu.v100")
+    gpus = partition(seen({"scontrol-partition": MIXED["scontrol-partition"], **XEON}, scontrol_node=shown), "batch-kind3")
+    assert (gpus.nodes, gpus.queue, gpus.constraint) == (2, "batch", None)
+
+
 def test_the_largest_kind_has_the_name_of_its_partition_wherever_its_nodes_are_listed() -> None:
     """And the kinds are counted in a note."""
     lines = read(MIXED["scontrol-node"]).splitlines(keepends=True)

@@ -39,6 +39,12 @@ def test_a_queue_of_torque_limits_the_processors_of_its_jobs() -> None:
     assert (partition(found, "batch").max_nodes, partition(found, "gpu").queues[0].min_cpus) == (2, 8)
 
 
+def test_nodes_of_torque_of_one_kind_are_asked_for_by_their_property() -> None:
+    """``nodes=1:ppn=4:gtx``: without it, the job may land on any node of the queue."""
+    batch = partition(seen({"pbsnodes": "pbsnodes-torque.txt", "qstat": "qstat-torque.txt", **XEON}, "t1"), "batch")
+    assert (batch.nodes, batch.constraint, batch.features) == (1, "gtx", ("gtx", "ib"))
+
+
 def test_the_notes_on_a_cluster_of_pbs_are_about_it_alone() -> None:
     """Slurm's limits of nodes and memory mean something else, and what is entered as it is shown needs no note."""
     found = seen({**OPENPBS, **XEON}, "n001", qstat=read(OPENPBS["qstat"]).replace(*LIMITED_IN_PBS))
