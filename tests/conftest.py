@@ -105,14 +105,14 @@ def as_user(user: str) -> list[str]:
 
 
 @contextmanager
-def at_our_end(words: Sequence[str | Path]) -> Iterator[None]:
+def at_our_end(words: Sequence[str]) -> Iterator[None]:
     """Run a command at the end of the block, or of this process, whatever ends it: then the input of a shell that waits for that ends.
 
     The shell is in a session of its own, which neither Ctrl-C nor the end of the terminal reaches.
     """
-    waiting = ["sh", "-c", 'read -r _; exec "$@"', "sh", *map(str, words)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(waiting, stdin=subprocess.PIPE, **quiet, cwd="/", start_new_session=True):
+    waiting = ["sh", "-c", 'read -r _; exec "$@"', "sh", *words]
+    null = subprocess.DEVNULL
+    with subprocess.Popen(waiting, stdin=subprocess.PIPE, stdout=null, stderr=null, cwd="/", start_new_session=True):
         yield
 
 
@@ -156,8 +156,7 @@ def running_postgres() -> Iterator[Postgres]:
         def control(*words: str) -> None:
             run(pg_ctl, "-D", data, "-w", f"--timeout={PATIENCE_S}", "-l", log, "-o", options, *words)
 
-        stop = [*user, pg_ctl, "-D", data, "-w", "-m", "immediate", "stop"]
-        with at_our_end(stop):
+        with at_our_end([*user, str(pg_ctl), "-D", data, "-w", "-m", "immediate", "stop"]):
             control("start")
             yield Postgres(port, psql, count(), Path(data), control)
 

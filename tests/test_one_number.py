@@ -248,10 +248,10 @@ def _request(kind: SeriesKey) -> dict[str, Any]:
 
 
 def _row(kind: SeriesKey, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The row of a result table that names what a configuration names."""
+    """The row of a result table that names what a configuration names, of a run without a container: no request here has an image."""
     names = ("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size", "precision", "mpi", "mpi_from", "numa_mode")
-    software = ("framework", "framework_version", "partition", "runtime")
-    named = {name: configuration.get(name) for name in (*names, *software)}
+    named = {name: configuration.get(name) for name in (*names, "framework", "framework_version", "partition")}
+    named["runtime"] = configuration.get("runtime") or "none"
     hyperthreads = {None: "", True: "true", False: "false"}[configuration.get("hyperthreads")]
     problem = {"application": kind.application, "dataset": kind.dataset, "system": kind.system, "metric": kind.metric, "unit": kind.unit}
     params = {f"params.{name}": value for name, value in kind.params.items()}
