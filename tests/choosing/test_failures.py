@@ -97,7 +97,7 @@ def test_single_failures_of_one_configuration_add_up(known: Known, other: dict[s
 @pytest.mark.parametrize(("failures", "ended", "told"), [((1, 1), False, 1), ((1,), False, 0), ((0, 0, 2), False, 0), ((1, 1), True, 0)])
 def test_what_failed_at_other_problem_sizes_is_told_of(known: Known, failures: Sequence[int], ended: bool, told: int) -> None:
     """Twice, and at no size has it ended: the layout may be the cause."""
-    sizes = [{"params": {"cells": f"{1000 * (at + 1)}"}} for at in range(3)]
+    sizes: list[dict[str, Any]] = [{"params": {"cells": f"{1000 * (at + 1)}"}} for at in range(3)]
     runs = [failed((8, 4, 12), count=count, **size) for count, size in zip(failures, sizes, strict=False) if count]
     measured = {(size["params"]["cells"], counts): time for size in sizes for counts, time in UP_TO_FOUR.items()}
     measured |= {("1000", (8, 4, 12)): 100.0} if ended else {}
