@@ -297,6 +297,20 @@ def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> N
     assert chosen(after) == (4, 4, 12)
 
 
+@pytest.mark.parametrize("objective", [{"minimise": "time"}, {"minimise": "node_hours", "deadline": "00:03:10"}])
+def test_sizes_are_not_stopped_one_after_the_other(known: Known, objective: dict[str, Any]) -> None:
+    """A program that takes ten times what its results make of it on more nodes than they had: the third run has ended, at the latest."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    request, runs = asked(optimisation={**wanted, "objective": objective}), list[Failed]()
+    for _ in range(6):
+        plan = optimise(request, facts(known, UP_TO_FOUR, runs)).plan
+        nodes, given = plan.configuration.nodes, plan.wall_time_s or 0
+        if 120 + 800 / nodes * (10 if nodes > 4 else 1) <= given:
+            break
+        runs.append(stopped(given - 60, (nodes, 4, 12)))
+    assert len(runs) <= 2
+
+
 @pytest.mark.parametrize(
     ("objective", "nodes"),
     [
