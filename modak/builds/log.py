@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from typing import Final
 
-from modak.text.grammar import UNSOUND
+from modak.text.grammar import ESCAPES
 
 FIRST: Final = 32 * 1024
 LAST: Final = 96 * 1024
 LONGEST_LINE: Final = 2000
-_ESCAPES: Final = re.compile(rf"\x1b\[[0-9;?]*[A-Za-z]|{UNSOUND.pattern}")
 
 
 class Log:
@@ -56,4 +54,4 @@ class Log:
 
 
 def _clean(line: bytes) -> str:
-    return _ESCAPES.sub("", line[:LONGEST_LINE].decode("utf-8", "replace")).rstrip()
+    return ESCAPES.sub("", line[:LONGEST_LINE].decode("utf-8", "replace")).rstrip()

@@ -20,6 +20,7 @@ from modak.facts import ImageLabels
 from modak.images.probe import MARK, UNDECIDED, Claims, inspection
 from modak.text.amounts import printable
 from modak.text.faults import validated
+from modak.text.grammar import ESCAPES
 
 Verdict = Literal["holds", "refuted", "unknown"]
 _MPI: Final = {
@@ -87,7 +88,7 @@ def read_probe(output: str) -> Seen:
     lines = output.splitlines()
     found: dict[str, Any] = {
         "checks": {},
-        "last_words": next((line.strip() for line in reversed(lines) if line.strip()), "")[:200],
+        "last_words": next((said for line in reversed(lines) if (said := ESCAPES.sub("", line).strip())), "")[:200],
     }
     texts: list[str] = []
     for line in lines:

@@ -137,6 +137,8 @@ _RESOURCES_OF_FIELDS: Final = frozenset(
 _MOST_NODES: Final = 10_000
 UNSOUND: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Not allowed in scripts: control characters, halves of surrogate pairs, and marks that change the order in which a line is displayed."""
+ESCAPES: Final = re.compile(rf"\x1b\[[0-9;?]*[A-Za-z]|{UNSOUND.pattern}")
+"""What is taken out of programs' output: their colours, as a whole, and what else is unsound."""
 
 
 def _text(name: str) -> StringConstraints:

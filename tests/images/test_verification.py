@@ -58,9 +58,10 @@ def verdicts(claims: Claims, found: Seen) -> dict[str, str]:
     return {finding.label: finding.verdict for finding in judge(claims, found)}
 
 
-def test_the_last_words_of_a_runtime_are_its_reason() -> None:
-    """What it said before is rarely why it ended; blank lines say nothing."""
-    assert read_probe("INFO: converting\nFATAL: no space left\n\n").last_words == "FATAL: no space left"
+@pytest.mark.parametrize("said", ["INFO: converting\nFATAL: no space left\n\n", "\x1b[91mFATAL: no space left\n\x1b[0m"])
+def test_the_last_words_of_a_runtime_are_its_reason(said: str) -> None:
+    """What it said before is rarely why it ended; blank lines say nothing, and Apptainer's starter ends in one that only ends a colour."""
+    assert read_probe(said).last_words == "FATAL: no space left"
 
 
 def test_labels_that_hold() -> None:
