@@ -210,6 +210,24 @@ def test_a_speed_of_which_the_work_is_not_stated_is_told(
     assert [f"give workload.{field}," in text for text in told] == ([True] if field else [])
 
 
+@pytest.mark.parametrize(
+    ("framework", "switch", "said"),
+    [
+        ("pytorch", "inductor", "call torch.compile in the program"),
+        ("pytorch", "glow", "GLOW works only if the program"),
+        ("tensorflow", "ngraph", "nGraph works only if the program"),
+    ],
+)
+def test_a_program_in_an_environment_of_its_own_is_told_how_its_compiler_is_switched_on(
+    known: Known, framework: str, switch: str, said: str
+) -> None:
+    """Whose version is not known; the script cannot switch it on."""
+    training = {"app_type": "ai_training", "ai_training": {framework: {switch: True}}}
+    job = {"target": {"name": "supermuc-ng", "container_runtime": "none"}, "optimisation": training}
+    advice = optimise(normalise({"job": job}).request, known(None)).plan.advice
+    assert [text.startswith(said) for text in advice if "the program" in text and said[:4] in text] == [True]
+
+
 @pytest.mark.parametrize(("src", "said"), [("https://example.org/a.git", True), ("${HOME}/a/.git", False), (None, False)])
 def test_sources_that_may_be_others_tomorrow_are_named(known: Known, src: str | None, said: bool) -> None:
     """The address has no commit; a clone of the user's has one."""
