@@ -36,7 +36,8 @@ MOST_QUALITIES: Final = 16
 """Qualities of service that are entered for a partition, at most."""
 NODES: Final = ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--cpus-per-task={cpus_per_task}")
 MEMORY: Final = "--mem={memory_mib_per_node}M"
-"""How Slurm is asked for nodes where the type of their GPUs has to be named, or where it has no memory to give."""
+"""How Slurm is asked for nodes where the type of their GPUs has to be named, where it has no memory to give, or where it would give too
+much to a job that asks for none."""
 
 
 @dataclass(frozen=True)
@@ -333,7 +334,7 @@ def _job_limits(one: SeenQos, node: SeenNode, largest: int) -> Mapping[str, floa
 def _asking(kind: NodeKind, scheduler: str) -> list[str] | None:
     """Slurm's options for nodes, where MODAK's own would not do; ``None``: they do."""
     silent = _gives_no_memory(kind, scheduler)
-    if not (kind.typed or silent):
+    if not (kind.typed or silent or _gives_too_much_memory(kind)):
         return None
     gpus = [f"--gres=gpu:{kind.node.gpus[0].type}:{{gpus_per_node}}" if kind.typed else GPUS]
     return [*NODES, *([] if silent else [MEMORY]), *(gpus if kind.node.gpus else [])]
@@ -343,6 +344,13 @@ def _gives_no_memory(kind: NodeKind, scheduler: str) -> bool:
     """Whether Slurm does not know how much memory the nodes have (``RealMemory``): it takes them to have 1 MiB, and rejects jobs that ask
     for more, whatever the partition's limits are."""
     return scheduler == "slurm" and not kind.node.usable_memory_gb
+
+
+def _gives_too_much_memory(kind: NodeKind) -> bool:
+    """Whether a job that asks for no memory would get all of a node's, as no default is set, which is more than the partition allows:
+    Slurm rejects it."""
+    most, there = kind.partition.memory_gb, kind.node.usable_memory_gb
+    return bool(most and there and most < there) and not any(getattr(kind.partition, name) for name in DEFAULTS)
 
 
 def _features(kind: NodeKind) -> list[str]:

@@ -397,6 +397,21 @@ def test_jobs_ask_for_no_memory_where_slurm_has_none_to_give(limit: str) -> None
     assert partition(found, "gpu.v100").resource_directives[-1] == "--gpus-per-node={gpus_per_node}"
 
 
+@pytest.mark.parametrize(
+    ("limits", "asks"),
+    [
+        ("MaxMemPerNode=4000", True),
+        ("MaxMemPerNode=4000 DefMemPerCPU=100", False),
+        ("MaxMemPerNode=190960", False),
+        ("MaxMemPerCPU=100", False),
+    ],
+)
+def test_jobs_ask_for_memory_where_slurm_would_give_them_more_than_is_allowed(limits: str, asks: bool) -> None:
+    """Without a default that is all of a node's, and the job is rejected."""
+    batch = partition(limited(limits), "batch")
+    assert batch.resource_directives[-1:] == (("--mem={memory_mib_per_node}M",) if asks else ())
+
+
 def test_slurm_that_counts_threads_is_seen() -> None:
     """CPUTot is sockets × cores × threads: scripts will say --hint=nomultithread."""
     assert seen({**MIXED, **XEON}).system.cpu_unit == "thread"
