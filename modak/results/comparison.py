@@ -23,8 +23,10 @@ WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "framework": ("framework_version", "image"),
     "framework_version": ("image",),
     "compiler": ("image",),
+    "runtime": ("image",),
 }
-"""Columns that change together with another one: a partition belongs to its system, an image to its framework."""
+"""Columns that change together with another one: a partition belongs to its system, an image to its framework; without a container there
+is none."""
 _T: Final = (
     *((1, 12.71), (2, 4.30), (3, 3.18), (4, 2.78), (5, 2.57), (6, 2.45)),
     *((8, 2.31), (10, 2.23), (15, 2.13), (30, 2.04), (10**9, 1.96)),

@@ -26,6 +26,7 @@ SYNONYMS: Final = {
 ASKING: Final = frozenset(
     f"--{name}" for name in ("nodes", "ntasks-per-node", "cpus-per-task", "gres", "gpus-per-node", "mem", "mem-per-cpu")
 )
+DEPENDENCIES: Final = frozenset({"after", "afterany", "afterburstbuffer", "aftercorr", "afternotok", "afterok", "expand", "singleton"})
 GPUS: Final = "--gpus-per-node={gpus_per_node}"
 """MODAK's own words for GPUs as a resource directive, which ``modak systems detect`` writes: a site's ``gpu_directive`` replaces them."""
 
@@ -233,6 +234,9 @@ def _warnings(job: JobSpec) -> Iterator[Notice]:
     if has.memory_per_node and has.memory_per_core:
         covers = f"{mib(has.node_memory)}M per node covers both"
         yield note("memory_per_core", f"Slurm accepts memory per node or per CPU, not both: {covers}")
+    for part in re.split("[,?]", says.dependency) if says.dependency else ():
+        if part.partition(":")[0] not in DEPENDENCIES:
+            yield note("dependency", f"sbatch rejects {part}: Slurm supports {', '.join(sorted(DEPENDENCIES))}")
     yield from no_event(job, "Slurm")
     yield from uncounted(job, "Slurm")
     yield from shared_files(job, "Slurm", ("%a", "%j"))

@@ -27,6 +27,13 @@ def test_two_systems_are_compared_where_all_else_is_equal() -> None:
     assert (pair.ratio, pair.better, pair.beyond_noise) == (0.5, "two", True)
 
 
+def test_a_run_without_a_container_is_compared_with_those_of_an_image() -> None:
+    """Which it has none of."""
+    bare, contained = ({**run, "system": "here", "partition": None} for run in records(one=[10.0], two=[11.0]))
+    (pair,) = compare([{**bare, "runtime": "none"}, {**contained, "runtime": "apptainer", "image": "docker://me/solver:1"}], "runtime")
+    assert (pair.one, pair.other, pair.ratio) == ("apptainer", "none", 10 / 11)
+
+
 def test_a_difference_within_the_noise_says_so() -> None:
     """Repeats that scatter by more than the difference."""
     (pair,) = compare(records(one=[10.0, 12.0, 11.0], two=[10.5, 12.5, 11.2]), "system")

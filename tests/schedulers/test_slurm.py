@@ -147,6 +147,12 @@ def test_a_field_gives_its_option(said: dict[str, Any], options: list[str]) -> N
     assert warned(**said) in ([], ["standard_error_file"])
 
 
+def test_a_dependency_that_slurm_does_not_have_is_told() -> None:
+    """It stays as it is written: a job that did not wait would be worse than one that is rejected."""
+    assert "--dependency=afterok:1,before:2" in header(dependency="afterok:1,before:2")
+    assert warned(dependency="afterok:1,before:2") == ["job_dependency"]
+
+
 @pytest.mark.parametrize(
     ("resources", "options"),
     [
