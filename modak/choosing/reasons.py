@@ -284,10 +284,14 @@ def _size(decision: Decision, index: int) -> str:
 
 def _stopped_line(decision: Decision) -> Iterator[str]:
     """A line if the predicted time takes into account that a run was stopped."""
-    best, predicted = decision.best, decision.scored.predicted
-    if predicted is not None and (least := predicted.than[best]):
-        longer = f"{described(decision, best)} takes more than {span(least)}, because a run of this layout was stopped"
-        yield f"{longer}; without that, {span(predicted.value[best])} would be predicted"
+    best, scored, columns = decision.best, decision.scored, decision.evidence.columns
+    if scored.predicted is not None and (least := scored.predicted.than[best]):
+        nodes, grows = scored.nodes[[best]], columns.grows_each[[best]]
+        runs = (run for run in columns.candidates.stopped if run.shape == scored.shape[best])
+        run = next(run for run in runs if run.least_s(nodes, grows) == least)
+        seen = f"a run of this layout was stopped on {counted(run.nodes, 'node')} after {span(run.seconds)}"
+        longer = f"{described(decision, best)} takes more than {span(least)}, because {seen}"
+        yield f"{longer}; without that, {span(scored.predicted.value[best])} would be predicted"
 
 
 def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:

@@ -283,8 +283,8 @@ def test_a_run_that_was_stopped_takes_longer(known: Known, params: dict[str, str
     assert (plan.wall_time_s or 0) > 2 * 1200
     warned = f"{TOLD}, though at most 00:01:48 is predicted without it: how much more is a guess"
     assert [warning.message for warning in plan.warnings if TOLD in warning.message] == [warned]
-    because = "8 nodes x 4x12 takes more than 20 min, because a run of this layout was stopped; without that, 100 s would be predicted"
-    assert because in plan.decisions
+    longer = "8 nodes x 4x12 takes more than 20 min, because a run of this layout was stopped on 8 nodes after 20 min"
+    assert f"{longer}; without that, 100 s would be predicted" in plan.decisions
 
 
 def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> None:
