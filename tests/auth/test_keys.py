@@ -99,9 +99,11 @@ def test_a_token_that_was_never_made_is_nobodys(keys_of: KeyRing, token: str) ->
         keys_of.find(tokens.new(tokens.KEY) if token == "made up" else token)
 
 
-@pytest.mark.parametrize("token", ["modak_", "modak_' OR 1=1 --", tokens.new(tokens.KEY)[:-1] + "-", tokens.new(tokens.JOB)])
-def test_what_no_key_can_be_is_not_looked_for(token: str) -> None:
+@pytest.mark.parametrize("kind", ["empty", "SQL", "mistyped", "job"])
+def test_what_no_key_can_be_is_not_looked_for(kind: str) -> None:
     """Typing errors are refused without the database."""
+    mistyped, of_job = tokens.new(tokens.KEY)[:-1] + "-", tokens.new(tokens.JOB)
+    token = {"empty": "modak_", "SQL": "modak_' OR 1=1 --", "mistyped": mistyped, "job": of_job}[kind]
     with pytest.raises(Unauthorised):
         KeyRing(lambda: pytest.fail("the database is asked")).find(token)
 
