@@ -50,7 +50,7 @@ def pack(image: Image, file: Path, recipe: str, output: Path) -> dict[str, Any]:
     texts: dict[str, str] = {ENTRY: entry} | ({RECIPE: recipe} if recipe else {})
     sums = {file.name: found, **{name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}}
     texts[SUMS] = "".join(f"{value}  {name}\n" for name, value in sums.items())
-    with replacing(output) as stream, tarfile.open(fileobj=stream.buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
+    with replacing(output) as stream, tarfile.open(fileobj=stream.buffer, mode="w") as archive:
         for name, text in texts.items():
             content = text.encode()
             archive.addfile(_member(name, len(content)), io.BytesIO(content))

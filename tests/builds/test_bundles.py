@@ -6,13 +6,14 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from modak.builds.bundle import MOST_TEXT, is_bundle, pack, unpack
+from modak.builds.bundle import MOST_TEXT, SUMS, is_bundle, pack, unpack
 from modak.cli import main
 from modak.errors import Conflict, DataError, RequestError
 from modak.facts import Image
@@ -106,21 +107,28 @@ def test_a_bundle_that_was_turned_around_is_refused(tmp_path: Path, what: str) -
 
 
 def test_a_bundle_brings_its_image(tmp_path: Path) -> None:
-    """The same bundle, as it should be."""
+    """The same bundle, as it should be: a file that everybody may read, whatever the umask of who brings it."""
     bundle(tmp_path / "b.tar")
     assert is_bundle(tmp_path / "b.tar")
-    assert bring(tmp_path / "b.tar", tmp_path / "images") == "x.sif"
-    assert (tmp_path / "images/x.sif").read_bytes() == IMAGE
+    before = os.umask(0o077)
+    try:
+        assert bring(tmp_path / "b.tar", tmp_path / "images") == "x.sif"
+    finally:
+        os.umask(before)
+    image = tmp_path / "images/x.sif"
+    assert (image.read_bytes(), image.stat().st_mode & 0o777) == (IMAGE, 0o644)
 
 
 def test_what_is_packed_comes_out_as_it_was(tmp_path: Path) -> None:
-    """The image and its entry, under the file's name; the same image and recipe make the same bundle."""
+    """The image and its entry, under the file's name, beside the recipe; the same image and recipe make the same bundle."""
     file, (one, again) = tmp_path / "x.sif", (tmp_path / "one.tar", tmp_path / "again.tar")
     file.write_bytes(IMAGE)
     image = Image.model_validate(ENTRY | {"reference": "/images/x.sif", "digest": None})
     for output in (one, again):
         assert pack(image, file, "FROM a/b:1\n", output)["recipe"] is True
     assert one.read_bytes() == again.read_bytes()
+    with tarfile.open(one) as packed:
+        assert packed.getnames() == ["entry.json", "recipe", SUMS, "x.sif"]
     found, settle = unpack(one, tmp_path / "there")
     with settle:
         assert found == Image.model_validate(ENTRY)
