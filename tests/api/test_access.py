@@ -144,10 +144,11 @@ def test_a_token_in_an_address_is_ignored(shared: Site, place: str) -> None:
     assert shared.web.post("/results" + place.format(shared.keys["admin"])).status_code == 401
 
 
-@pytest.mark.parametrize("name", ["X-API-Key", "X-Forwarded-User", "X-Remote-User", "Cookie"])
-def test_no_other_header_says_who_one_is(shared: Site, name: str) -> None:
-    """Whatever it holds."""
-    assert shared.web.post("/results", headers={name: shared.keys["admin"]}).status_code == 401
+@pytest.mark.parametrize("name", ["X-API-Key", "X-Forwarded-User", "X-Remote-User", "Cookie", "Proxy-Authorization"])
+@pytest.mark.parametrize("value", ["{}", "Bearer {}"])
+def test_no_other_header_says_who_one_is(shared: Site, name: str, value: str) -> None:
+    """Not even in the words of the right one."""
+    assert shared.web.post("/results", headers={name: value.format(shared.keys["admin"])}).status_code == 401
 
 
 def test_a_revoked_token_ends_at_once(site: Site) -> None:
