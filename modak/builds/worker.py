@@ -141,16 +141,17 @@ def recover(builds: Builds, folder: Path) -> None:
         if build.builder.get("host") == platform.node():
             if group and processes.Process(**group).alive:
                 processes.end(group["pid"])
-            _tidy(BUILDERS[order_from(build.order).runtime], _place(folder, build.id), build.step)
+            _tidy(BUILDERS[order_from(build.order).runtime], _place(folder, build), build.step)
         builds.put_back(build)
-    living = {build.id for build in builds.newest(1000, states=("running",))}
+    living = {_place(folder, build) for build in builds.newest(1000, states=("running",))}
     for left in folder.glob(".build-*"):
-        if left.name.removeprefix(".build-") not in living:
+        if left not in living:
             _remove(left)
 
 
-def _place(folder: Path, build_id: str) -> Path:
-    return folder / f".build-{build_id}"
+def _place(folder: Path, build: StoredBuild) -> Path:
+    """Where a builder works: each attempt has a folder of its own, as a builder that was taken for dead may be at work in another."""
+    return folder / f".build-{build.id}-{build.attempts}"
 
 
 def _tidy(builder: Builder, place: Path, step: str) -> None:
@@ -203,7 +204,7 @@ class BuildRun:
     @property
     def place(self) -> Path:
         """The build's own folder, in which the image is made."""
-        return _place(self.folder, self.build.id)
+        return _place(self.folder, self.build)
 
     def run(self) -> None:
         """Build, convert, run, hash and name the image, and store its entry. Every outcome is stored, and no partial image is left.

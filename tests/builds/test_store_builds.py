@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import event, select
 
 from modak.builds import worker
-from modak.builds.order import Order
+from modak.builds.order import Order, of_text
 from modak.builds.service import BuildService
 from modak.builds.worker import BuildRun, Stopped
 from modak.errors import Conflict, NotFound, Unavailable
@@ -143,6 +143,21 @@ def test_a_builder_whose_build_is_another_ones_changes_nothing(builds: Builds, l
     assert builds.beat(mine, step="", log="") is True
     with reading(builds.engine) as connection:
         assert connection.execute(select(images)).all() == []
+
+
+def test_a_builder_that_was_taken_for_dead_leaves_its_successors_folder(
+    builds: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts that share a database share the folder of images, too: what it removes at its end is its own."""
+    monkeypatch.setenv("PATH", str(tmp_path))  # without its tool it ends at once
+    order = of_text("FROM busybox\nLABEL modak.framework=openmpi\n", "charliecloud", "test", tmp_path)
+    builds.ask(order.key, order.as_json(), ADA)
+    mine = claim(builds)
+    builds.put_back(mine)
+    other = BuildRun(builds, claim(builds), tmp_path, 60)
+    other.place.mkdir()
+    BuildRun(builds, mine, tmp_path, 60).run()
+    assert (other.place.exists(), builds.get(mine.id)) == (True, other.build)
 
 
 def test_a_builder_that_was_asked_to_go_counts_for_nothing(builds: Builds) -> None:

@@ -283,7 +283,7 @@ def test_a_killed_builder_is_recovered(building: BuildService, busybox: Path, tm
     build_id, builder = sleeping(building, order(definition(busybox, "sleep 60"), tmp_path))
     os.kill(builder["process"]["pid"], signal.SIGKILL)
     until(lambda: not processes.Process(**builder["process"]).alive)
-    assert (left(building), bool(processes.members(builder["group"]["pid"]))) == ([f".build-{build_id}"], True)
+    assert (left(building), bool(processes.members(builder["group"]["pid"]))) == ([f".build-{build_id}-1"], True)
     until(lambda: recovered(building))
     assert processes.members(builder["group"]["pid"]) == []
     assert (building.store.builds.get(build_id).state, left(building)) == ("queued", [])
@@ -302,7 +302,7 @@ def test_a_base_image_that_a_killed_builder_was_pulling_is_removed(
     build = building.store.builds.claim(builder)
     assert build is not None
     building.store.builds.beat(build, step="1. FROM busybox:2", log="")
-    (building.folder / f".build-{build.id}").mkdir(parents=True)
+    (building.folder / f".build-{build.id}-1").mkdir(parents=True)
     words: list[str | Path] = [tool("Charliecloud", "ch-image"), "import", busybox, "busybox:2"]
     subprocess.run(words, check=True, capture_output=True, env={**os.environ, "PATH": "/usr/bin:/bin", "CH_IMAGE_CACHE": "disabled"})
     assert recovered(building)
@@ -318,7 +318,7 @@ def test_a_builder_that_is_asked_to_end_puts_its_build_back(building: BuildServi
     until(lambda: building.store.builds.get(build_id).state == "queued")
     assert building.store.builds.get(build_id).attempts == 0
     until(lambda: left(building) == [])
-    assert not Path(os.environ["CH_IMAGE_STORAGE"], "img", f"build{build_id}").exists()
+    assert not Path(os.environ["CH_IMAGE_STORAGE"], "img", f"build{build_id}1").exists()
     building.cancel(build_id, TESTER)
 
 
