@@ -12,7 +12,7 @@ from modak.facts import HostMpi, RuntimePolicy
 from modak.jobs.spec import Attributes, Container, Copy, JobSpec, Resources, RuleText, Staging
 from modak.script.job import render
 from modak.text import words
-from tests.script.test_whole import ran, stub
+from tests.script.test_whole import lacking, ran, stub
 
 JOB = JobSpec(("echo", "ran"), Resources(), Attributes(name="checked", wall_time_s=600))
 IMAGE = Container(runtime="apptainer", reference="docker://x/y:1", file="y_1.sif")
@@ -47,6 +47,7 @@ def image(folder: Path) -> None:
 
 def test_71_the_runtime_is_missing(tmp_path: Path) -> None:
     """Every runtime names its program."""
+    lacking("apptainer", "podman-hpc", "sarus", "enroot")
     for name, program in (("apptainer", "apptainer"), ("podman-hpc", "podman-hpc"), ("sarus", "sarus"), ("enroot", "enroot")):
         status, said = checked(replace(JOB, container=replace(IMAGE, runtime=name)), tmp_path)
         assert (status, f"modak: {program} is not on this node: load the module" in said) == (71, True), said

@@ -94,6 +94,13 @@ def stub(folder: Path, name: str, body: str) -> None:
     (folder / "bin" / name).chmod(0o755)
 
 
+def lacking(*programs: str) -> None:
+    """Skip the test where the machine itself has one of these programs, which scripts then find."""
+    for program in programs:
+        if shutil.which(program, path="/usr/bin:/bin"):
+            pytest.skip(f"{program} is installed here")
+
+
 @pytest.mark.parametrize("command", ["./run.sh", "bash -e -o pipefail run.sh", "time sh -c './run.sh >out'", "bash ${WORK}/run.sh"])
 def test_a_program_over_which_a_job_script_was_saved_is_not_started(tmp_path: Path, command: str) -> None:
     """The script would start itself, without end; this one is not its whole text."""
@@ -596,6 +603,8 @@ def test_unknown_variants_are_named_with_what_is_known(field: str, name: str) ->
 )
 def test_a_missing_part_ends_the_job_at_once_with_a_sentence(tmp_path: Path, there: tuple[str, ...], status: int, says: str) -> None:
     """Each with an exit status of its own."""
+    if not there:
+        lacking("singularity")
     for name in there:
         stub(tmp_path, name, "exit 0") if name != "image" else (tmp_path / "tensorflow_2.1.0-gpu.sif").touch()
     assert XLA.container is not None
@@ -860,6 +869,7 @@ def test_sources_come_by_https_or_from_a_path(source: str) -> None:
 
 def test_a_missing_runtime_stops_a_build_before_anything_is_fetched(tmp_path: Path) -> None:
     """With the status of a job's own check."""
+    lacking("apptainer", "singularity")
     (tmp_path / "code/app").mkdir(parents=True)
     build = BuildSpec(source=f"{tmp_path}/code/app", command="make")
     (tmp_path / "bin").mkdir()
