@@ -143,7 +143,8 @@ def run(words: Sequence[str | Path], environment: Mapping[str, str], *, timeout_
     if output.trouble or not process.returncode:
         return output
     said = output.stderr.decode(errors="replace").strip() or output.stdout.decode(errors="replace").strip()
-    last = "; ".join(said.splitlines()[-2:])  # what a site's own rules say stands before Slurm's "Unspecified error"
+    lines = [line for line in said.splitlines() if line.strip()]
+    last = "; ".join(lines[-2:])  # what a site's own rules say stands before Slurm's "Unspecified error"
     return output._replace(trouble=f"exit status {process.returncode}: {last[:200]}")
 
 

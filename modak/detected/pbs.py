@@ -95,7 +95,7 @@ def _queue(name: str, fields: Fields, default: str | None, routes: Mapping[str, 
     cpus, gpus = (count(fields.get(f"resources_max.{what}")) for what in counted)
     least_cpus, least_gpus = (count(fields.get(f"resources_min.{what}")) for what in counted)
     access = tuple(f"{key}=True" for key in _ACCESS if fields.get(key) == "True")
-    shortest = tuple(f"{key}={fields[key]}" for key in ("resources_min.walltime",) if key in fields)
+    shortest = [f"resources_min.walltime={fields['resources_min.walltime']}"] if "resources_min.walltime" in fields else []
     return SeenPartition(
         name=name,
         asked_as=routes.get(name),

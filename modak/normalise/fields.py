@@ -118,7 +118,7 @@ def dependency(value: Any, path: str) -> Read:
     return got if lower == got.value else noted(path, lower, f"read as {shown(lower)}")
 
 
-_CONDITION: Final = re.compile(r"(?<![^,?])(?:after[a-z]+|singleton)(?![^,?:])", re.IGNORECASE)
+_CONDITION: Final = re.compile(r"(?<![^,?])(?:(?:after|before)[a-z]*|singleton)(?![^,?:])", re.IGNORECASE)
 
 
 def variables(value: Any, path: str) -> Read:

@@ -12,6 +12,8 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from threading import Lock
 from types import SimpleNamespace
 from typing import Any, Final
@@ -142,16 +144,25 @@ def _not_guessed(config: Any, made: Recipe) -> None:
         raise RequestError(f"the recipe came out for {linux} {version} on {processor}, not for {wanted} on {made.architecture}")
 
 
+@cache
+def _load() -> None:
+    """Import hpccm without what Python says of escape sequences in its sources where it has to compile them. Only once: it switches off the
+    warnings of all threads, and two of them at a time could leave them off."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import_module("hpccm")
+
+
 @contextmanager
 def _hpccm(form: Form) -> Iterator[SimpleNamespace]:
     """The parts of hpccm that recipes use, for one recipe at a time, from a known state."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python's, on escape sequences in hpccm's sources, where it has to compile them
-        import hpccm.config
-        from hpccm.building_blocks import apt_get, mpich, openmpi
-        from hpccm.common import container_type, cpu_arch, linux_distro
-        from hpccm.primitives import baseimage, environment, label, shell
-        from hpccm.toolchain import toolchain as compilers
+    with _LOCK:
+        _load()
+    import hpccm.config
+    from hpccm.building_blocks import apt_get, mpich, openmpi
+    from hpccm.common import container_type, cpu_arch, linux_distro
+    from hpccm.primitives import baseimage, environment, label, shell
+    from hpccm.toolchain import toolchain as compilers
 
     state = {
         "g_cpu_arch": cpu_arch.X86_64,

@@ -142,7 +142,7 @@ def test_complaints_beyond_all_measure_are_cut() -> None:
 def test_a_command_that_fails_says_why() -> None:
     """Its status, and the end of what it wrote."""
     assert run("/bin/sh", "-c", "echo no controller >&2; exit 3")[2] == "exit status 3: no controller"
-    both = run("/bin/sh", "-c", "echo starting; echo give a project >&2; echo unspecified error >&2; exit 1")[2]
+    both = run("/bin/sh", "-c", "echo starting; echo give a project >&2; echo >&2; echo unspecified error >&2; exit 1")[2]
     assert both == "exit status 1: give a project; unspecified error"  # of a site with rules of its own the first line says why
 
 

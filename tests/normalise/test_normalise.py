@@ -450,6 +450,7 @@ def test_sections_without_job_are_read_with_a_warning() -> None:
         *(("job_options", "job_array", array, "1,3,5") for array in ("1, 3, 5", [1, 3, 5], ["1", "3", "5"])),
         ("job_options", "job_dependency", "AfterOK:12,Singleton", "afterok:12,singleton"),
         ("job_options", "job_dependency", "AfterOK:12?AfterAny:13", "afterok:12?afterany:13"),
+        ("job_options", "job_dependency", "After:12,BeforeOK:13", "after:12,beforeok:13"),
         ("job_options", "job_dependency", ["afterok:12", "afterany:Ab.13"], "afterok:12,afterany:Ab.13"),
         ("job_options", "request_specific_nodes", "n1, n[2-3]", "n1,n[2-3]"),
         ("application", "minimal_efficiency", "80 %", 0.8),

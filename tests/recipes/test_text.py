@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -49,9 +51,18 @@ def test_nothing_is_said_about_the_sources_of_hpccm(tmp_path: Path) -> None:
     """Where Python has to compile them: pip was told not to, or may not write there. Some have escape sequences that it warns of."""
     read = "import sys; from modak.recipes.text import written; from tests.golden.recipes.plans import made"
     wrote = f"sys.pycache_prefix = {str(tmp_path)!r}; written(made({min(WHOLE)!r}), 'definition')"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", f"{read}; {wrote}"], cwd=ROOT, capture_output=True, text=True)
+    compiles = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    words = [sys.executable, "-W", "error", "-c", f"{read}; {wrote}"]
+    done = subprocess.run(words, cwd=ROOT, env=compiles, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert list(tmp_path.rglob("hpccm/**/*.pyc"))
+
+
+def test_recipes_that_are_written_at_a_time_leave_warnings_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are a setting of the whole process, which only the first recipe changes, while it imports hpccm."""
+    written(made(min(WHOLE)), "definition")
+    monkeypatch.delattr(warnings, "simplefilter")
+    assert written(made(min(WHOLE)), "definition")
 
 
 def test_every_golden_recipe_has_its_plan() -> None:
