@@ -411,8 +411,8 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: S
         f"at most {span(scored.bound_of(near, objective.confidence))} at confidence {as_given(objective.confidence)}, "
         f"{plain(scored.node_hours[near])} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
-    if stopped := scored.least_s(near):
-        described += f", more than {span(stopped)} by a run that was stopped"
+    if scored.predicted is not None and (least := scored.predicted.than[near]):
+        described += f", more than {span(least)} by a run that was stopped"
     text = f"{obstacle}; {described}"
     offers = [*_would_do(constraints, known), *_more_nodes(scored, objective, constraints, known)]
     if offers:

@@ -14,6 +14,7 @@ from modak.choosing.effects import in_words
 from modak.choosing.failures import FAILED_ONCE, failed_at_other_problems, failed_once
 from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch, SwitchEvidence
+from modak.choosing.scoring import telling
 from modak.choosing.sensitivity import sensitivity
 from modak.choosing.shapes import Shape
 from modak.choosing.software import no_image
@@ -40,7 +41,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     lines.append(_layout_line(decision, shape))
     lines += _build_line(request, decision, shape)
     lines.append(_nodes_line(decision, choice))
-    lines += _stopped_line(decision)
+    lines += _stopped_line(request, decision)
     lines += _start_line(decision, choice)
     lines += _efficiency_line(decision, choice)
     wanted = request.optimisation.objective
@@ -282,12 +283,12 @@ def _size(decision: Decision, index: int) -> str:
     return f"{counted(scored.nodes[index], 'node')} ({span(scored.time[index])} predicted)"
 
 
-def _stopped_line(decision: Decision) -> Iterator[str]:
+def _stopped_line(request: Request, decision: Decision) -> Iterator[str]:
     """A line if the predicted time takes into account that a run was stopped."""
     best, scored, columns = decision.best, decision.scored, decision.evidence.columns
     if scored.predicted is not None and (least := scored.predicted.than[best]):
         nodes, grows = scored.nodes[[best]], columns.grows_each[[best]]
-        runs = (run for run in columns.candidates.stopped if run.shape == scored.shape[best])
+        runs = (run for run in telling(request, columns.candidates.stopped) if run.shape == scored.shape[best])
         run = next(run for run in runs if run.least_s(nodes, grows) == least)
         seen = f"a run of this layout was stopped on {counted(run.nodes, 'node')} after {span(run.seconds)}"
         longer = f"{described(decision, best)} takes more than {span(least)}, because {seen}"

@@ -17,7 +17,7 @@ import numpy as np
 
 from modak.arrays import Array, Flags, Ints
 from modak.choosing import switching
-from modak.choosing.candidates import Candidates
+from modak.choosing.candidates import Candidates, Stopped
 from modak.choosing.ending import is_continued, longest_run, start_up_s
 from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
@@ -318,14 +318,19 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
 
 
 def _least_s(request: Request, predicted: Columns) -> Array | None:
-    """For each candidate, the seconds that it takes at least because runs were stopped that had as much to do or less; 0: nothing is known.
-    ``None``: of any, or other jobs continue what is stopped."""
-    asked, least = requested_lengths(request.optimisation.workload), np.zeros(predicted.nodes.shape)
-    for one in () if is_continued(request) else predicted.candidates.stopped:
-        if all(length <= asked.get(name, 0.0) for name, length in one.lengths.items()):
-            known = one.least_s(predicted.nodes, predicted.grows_each) * (predicted.shape == one.shape)
-            least = np.maximum(least, known)
+    """For each candidate, the seconds that it takes at least, because runs were stopped; 0: nothing is known. ``None``: of any."""
+    least = np.zeros(predicted.nodes.shape)
+    for one in telling(request, predicted.candidates.stopped):
+        least = np.maximum(least, one.least_s(predicted.nodes, predicted.grows_each) * (predicted.shape == one.shape))
     return least if least.any() else None
+
+
+def telling(request: Request, stopped: Iterable[Stopped]) -> list[Stopped]:
+    """The stopped runs that had as much to do as the request or less; none if other jobs continue what is stopped."""
+    asked = requested_lengths(request.optimisation.workload)
+    if is_continued(request):
+        return []
+    return [one for one in stopped if all(length <= asked.get(name, 0.0) for name, length in one.lengths.items())]
 
 
 def _of_whole_run(request: Request, per_portion: Iterable[Units | None]) -> Flags:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any, Final
 
-from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name, same_parameter
+from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name, same_parameter, same_runtime
 from modak.perfmodel import startup
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.layouts import COUNTS
@@ -233,6 +233,8 @@ def _differs(name: str, evidence: Any, asked: Any, exact: AbstractSet[str]) -> b
         return False
     if name == "mpi":
         return same_mpi(evidence) != same_mpi(asked)
+    if name == "runtime":
+        return same_runtime(evidence) != same_runtime(asked)
     return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "compiler") else evidence != asked)
 
 

@@ -125,7 +125,7 @@ def left_open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
     if len(datasets) < 2 and not names:
         return {}  # nothing to look for among many results
     alike = [series for series in known if number_ratios(params, series.params) is not None]
-    several = {"dataset": datasets.intersection(str(series.dataset) for series in alike)}
+    several = {"dataset": datasets & {series.dataset for series in alike}}
     several |= {PARAMETER + name: _settings(name, alike) for name in sorted(names)}
     return {name: len(values) for name, values in several.items() if len(values) > 1}
 

@@ -397,6 +397,26 @@ def test_a_deadline_before_a_stop_cannot_be_met(known: Known) -> None:
         recommend(request, facts(known, UP_TO_FOUR, [stopped(1200)]))
 
 
+def test_the_time_of_an_epoch_is_not_held_against_a_run_that_was_stopped(known: Known) -> None:
+    """Nor in the message that it is too long."""
+    epochs = SERIES.model_copy(update={"metric": "epoch_time"})
+    models = fit([Result(series=epochs, layout=layout(counts), value=10 * time) for counts, time in UP_TO_FOUR.items()])
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    request = asked(optimisation={**wanted, "objective": {"deadline": "00:02:00"}}, job_options=ON_EIGHT)
+    with pytest.raises(Infeasible, match="closest: 8 nodes") as refused:
+        recommend(request, replace(known(None), models=models, failed=(stopped(7200),)))
+    assert "stopped" not in str(refused.value)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_run_that_is_named_had_no_more_to_do(known: Known, order: int) -> None:
+    """Of two that were stopped after as long."""
+    runs = [stopped(1200, (4, 4, 12), params={"epochs": "20"}), stopped(1200, (8, 4, 12), params={"epochs": "5"})][::order]
+    up_to_two = {counts: time for counts, time in TIMES.items() if counts[0] < 4}
+    plan = optimise(lasting(epochs=10).changed(job_options={**ON_EIGHT, "node_count": 4}), facts(known, up_to_two, runs)).plan
+    assert [reason for reason in plan.decisions if "was stopped on 8 nodes after 20 min" in reason]
+
+
 def test_efficiency_is_relative_to_what_a_stopped_run_takes_too(known: Known) -> None:
     """Else the size with the least work would be one that is known to take more."""
     measured = {counts: 100 + time for counts, time in TIMES.items() if counts[0] > 1}

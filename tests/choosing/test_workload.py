@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from modak.choosing.decision import decide
 from modak.dsl import Autotuning, Objective, Plan, Setting
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
@@ -441,6 +442,20 @@ def test_runs_with_and_without_a_container_are_told_apart(
     assert found.plan.prediction.value == pytest.approx(value)
     (record,) = (line for line in found.texts.job_script.splitlines() if line.startswith("MODAK_RECORD="))
     assert re.findall('"runtime": "([a-z]+)"', record) == ([recorded] if recorded else [])
+
+
+@pytest.mark.parametrize(("measured", "asked_for"), [("singularity", "apptainer"), ("apptainer", "singularity")])
+def test_apptainer_and_singularity_are_one_runtime(measured: str, asked_for: str, known: Known) -> None:
+    """A site that changes from one to the other keeps its measured times, and their intervals."""
+    image = "docker://me/solver:1"
+    job = {
+        "application": {"app_tag": "solver", "app_type": "mpi", "executable": "./solve", "container_runtime": image},
+        "target": {"name": "here", "container_runtime": asked_for},
+        "optimisation": {"app_type": "hpc", "hpc": {"mpi": {}}},
+        "job_options": {"node_count": 4, "process_count_per_node": 48},
+    }
+    found = decide(normalise({"job": job}).request, asked(known, runs(system="here", image=image, runtime=measured))[1])
+    assert found.evidence.predictions_at(found.best).differences == ()
 
 
 def test_a_build_asks_no_image_for_its_compiler(known: Known) -> None:
