@@ -423,6 +423,9 @@ def test_efficiency_is_relative_to_what_a_stopped_run_takes_too(known: Known) ->
     without, after = (recommend(asked(), facts(known, measured, runs)) for runs in ([], [stopped(1200, (1, 4, 12))]))
     assert without.least_work == pytest.approx(900 / 3600, rel=0.02)
     assert after.least_work == pytest.approx(2 * 500 / 3600)
+    given = recommend(asked(job_options={**ON_EIGHT, "node_count": 4}), facts(known, measured, [stopped(1200, (1, 4, 12))]))
+    assert given.least_work == pytest.approx(after.least_work)
+    assert given.choices[0].efficiency == pytest.approx(500 * 2 / (300 * 4), abs=1e-4)
 
 
 @pytest.mark.parametrize(
