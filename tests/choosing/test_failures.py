@@ -287,6 +287,14 @@ def test_a_run_that_was_stopped_takes_longer(known: Known, params: dict[str, str
     assert f"{longer}; without that, 100 s would be predicted" in plan.decisions
 
 
+def test_a_run_that_was_stopped_long_before_its_end_changes_nothing(known: Known) -> None:
+    """So no other time is said to be predicted without it."""
+    without, after = (recommend(asked(job_options=ON_EIGHT), facts(known, UP_TO_FOUR, runs)) for runs in ([], [stopped(5)]))
+    assert after.choices[0].prediction.value == pytest.approx(without.choices[0].prediction.value)
+    longer = "8 nodes x 4x12 takes more than 5 s, because a run of this layout was stopped on 8 nodes after 5 s"
+    assert [reason for reason in after.decisions if "was stopped" in reason] == [longer]
+
+
 def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> None:
     """Fewer are not faster, and more save their share at most: else each would be tried in its turn. Not beyond one that ran to its end."""
     after = facts(known, UP_TO_FOUR, [stopped(1200)])
