@@ -215,8 +215,8 @@ def _second_tries(request: Request, decision: Decision, facts: Facts, runs: Sequ
 
 def _of_program(decision: Decision, runs: Sequence[Proposal]) -> Iterator[str]:
     """That open switches are a matter of the program, too: else the result of a run counts as one with a switch that it did not have."""
-    switches, shapes = [each.switch for each in decision.candidates.tried], [bare(decision.shape_at(one.index)) for one in runs]
-    names = [one.name for one in switches if one.name != BUILD and any(bare(one.turned_on(shape)) == shape for shape in shapes)]
+    switches, shapes = [each.switch for each in decision.candidates.tried], [decision.shape_at(one.index) for one in runs]
+    names = [one.name for one in switches if one.name != BUILD and any(map(one.is_on, shapes))]
     if names:
         only = "see to it that the program uses it in the runs that name it, and in no others"
         yield f"{', '.join(names)}: scripts set only environment variables; {only}"

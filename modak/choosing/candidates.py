@@ -44,7 +44,7 @@ class Stopped(NamedTuple):
     lengths: Mapping[str, float]
     """How much it had to do, by unit, as far as it is known."""
     between: tuple[int, float]
-    """The nearest numbers of nodes, less and more, on which a run of the shape is known to have ended."""
+    """The nearest numbers of nodes, less and more, on which a run of the shape is known to have ended; 0 and infinite: on none."""
 
     def least_s(self, nodes: Ints, grows: Flags) -> Array:
         """The seconds that runs of its shape take at least on these numbers of nodes; 0: it does not tell.

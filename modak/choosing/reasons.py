@@ -291,8 +291,8 @@ def _stopped_line(request: Request, decision: Decision) -> Iterator[str]:
         runs = (run for run in telling(request, columns.candidates.stopped) if run.shape == scored.shape[best])
         run = next(run for run in runs if run.least_s(nodes, grows) == least)
         seen = f"a run of this layout was stopped on {counted(run.nodes, 'node')} after {span(run.seconds)}"
-        longer = f"{described(decision, best)} takes more than {span(least)}, because {seen}"
-        yield f"{longer}; without that, {span(scored.predicted.value[best])} would be predicted"
+        longer, without = f"{described(decision, best)} takes more than {span(least)}, because {seen}", span(scored.predicted.value[best])
+        yield longer if without == span(scored.time[best]) else f"{longer}; without that, {without} would be predicted"
 
 
 def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:

@@ -47,8 +47,12 @@ class Reference(NamedTuple):
 
     of: int
     """The portion whose efficiency may be."""
+    shape: int
+    """The place of its shape among those of the candidates."""
     portion: int
     """The one that has the size."""
+    row: int
+    """The place of the size there."""
     cost: float
     """Of a unit there; NaN if unknown."""
     nodes: int
@@ -279,19 +283,23 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
 
 def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
-    start_up, starts = predicted.start_up_s, predicted.start_up_s.tolist()
+    starts = predicted.start_up_s.tolist()
     per_portion = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
     factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_portion]
     scale = np.array(factors)
-    time = start_up[predicted.portion] + predicted.value * scale[predicted.portion]
-    width = _of_length(predicted, scale, _with_start(predicted, time))
+    time, width = _times(predicted, scale)
     times = [starts[one.portion] + one.cost * factors[one.portion] for one in predicted.references]
     basis, stopped, told = predicted.basis, None, None
-    if predicted.candidates.stopped and (stopped := _least_s(request, predicted)) is not None:
-        told = Longer(time, width, np.where(np.isfinite(time) & _of_whole_run(request, per_portion)[predicted.portion], stopped, 0.0))
-        time, width = told.interval()
-        times = _with_those_of(predicted, time, times)
-        basis = tuple(["heuristic" if refuted else each for refuted, each in zip(told.refuted.tolist(), basis, strict=True)])
+    if predicted.candidates.stopped:
+        whole = _of_whole_run(request, per_portion)
+        if (stopped := _least_s(request, predicted)) is not None:
+            told = _longer(predicted, scale, whole, stopped)
+            time, width = told.interval()
+            basis = tuple(["heuristic" if refuted else each for refuted, each in zip(told.refuted.tolist(), basis, strict=True)])
+        if predicted.references:
+            among = _references_as_columns(predicted)
+            least_s = _least_s(request, among)
+            times = times if least_s is None else _longer(among, scale, whole, least_s).bound(0.5).tolist()
     work = [each * one.share for each, one in zip(times, predicted.references, strict=True)]
     known = ((each, one) for each, one in zip(work, predicted.references, strict=True) if not math.isnan(each))
     least_work, least = min(known, key=itemgetter(0), default=(math.inf, None))
@@ -344,11 +352,31 @@ def _counted_by(unit: Units, *, inference: bool) -> str:
     return "pass" if inference and unit.per == "epoch" else unit.per
 
 
-def _with_those_of(predicted: Columns, time: Array, times: Iterable[float]) -> list[float]:
-    """The ``times`` of the references, of those that are candidates the ``time`` of these."""
-    pairs = zip(predicted.portion.tolist(), predicted.nodes.tolist(), strict=True)
-    rows = {pair: float(seconds) for pair, seconds in zip(pairs, time.tolist(), strict=True)}
-    return [rows.get((one.portion, one.nodes), seconds) for one, seconds in zip(predicted.references, times, strict=True)]
+def _references_as_columns(predicted: Columns) -> Columns:
+    """The references, of which there is one at least, in the place of the candidates."""
+    those = [(one, slice(one.row, one.row + 1), predicted.predictions[one.portion]) for one in predicted.references]
+    return replace(
+        predicted,
+        shape=np.array([one.shape for one, _, _ in those]),
+        portion=np.array([one.portion for one, _, _ in those]),
+        nodes=np.array([one.nodes for one, _, _ in those]),
+        value=np.concatenate([found.value[row] for _, row, found in those]),
+        width=Sides.joined(found.width.at(row) for _, row, found in those),
+        doublings=np.concatenate([found.doublings[row] for _, row, found in those]),
+        basis=tuple([one.basis for one, _, _ in those]),
+    )
+
+
+def _times(predicted: Columns, scale: Array) -> tuple[Array, Sides]:
+    """The whole times, with the half-widths of their intervals; ``scale``: for each portion, from one unit to the workload."""
+    time = predicted.start_up_s[predicted.portion] + predicted.value * scale[predicted.portion]
+    return time, _of_length(predicted, scale, _with_start(predicted, time))
+
+
+def _longer(predicted: Columns, scale: Array, whole: Flags, least: Array) -> Longer:
+    """The same, each known to be longer than the ``least`` seconds, if the times of its portion are of ``whole`` runs."""
+    time, width = _times(predicted, scale)
+    return Longer(time, width, np.where(np.isfinite(time) & whole[predicted.portion], least, 0.0))
 
 
 def _with_start(predicted: Columns, time: Array) -> Sides:
@@ -446,7 +474,7 @@ def _references(
             number, row = rows[place, size]
             one = predictions[number]
             grows = one.curve is not None and one.curve.grows
-            references.append(Reference(of, number, float(one.value[row]), size, grows, one.basis[row]))
+            references.append(Reference(of, place, number, row, float(one.value[row]), size, grows, one.basis[row]))
     return tuple(predictions), tuple(references)
 
 

@@ -287,6 +287,14 @@ def test_a_run_that_was_stopped_takes_longer(known: Known, params: dict[str, str
     assert f"{longer}; without that, 100 s would be predicted" in plan.decisions
 
 
+def test_a_run_that_was_stopped_long_before_its_end_changes_nothing(known: Known) -> None:
+    """So no other time is said to be predicted without it."""
+    without, after = (recommend(asked(job_options=ON_EIGHT), facts(known, UP_TO_FOUR, runs)) for runs in ([], [stopped(5)]))
+    assert after.choices[0].prediction.value == pytest.approx(without.choices[0].prediction.value)
+    longer = "8 nodes x 4x12 takes more than 5 s, because a run of this layout was stopped on 8 nodes after 5 s"
+    assert [reason for reason in after.decisions if "was stopped" in reason] == [longer]
+
+
 def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> None:
     """Fewer are not faster, and more save their share at most: else each would be tried in its turn. Not beyond one that ran to its end."""
     after = facts(known, UP_TO_FOUR, [stopped(1200)])
@@ -423,6 +431,9 @@ def test_efficiency_is_relative_to_what_a_stopped_run_takes_too(known: Known) ->
     without, after = (recommend(asked(), facts(known, measured, runs)) for runs in ([], [stopped(1200, (1, 4, 12))]))
     assert without.least_work == pytest.approx(900 / 3600, rel=0.02)
     assert after.least_work == pytest.approx(2 * 500 / 3600)
+    given = recommend(asked(job_options={**ON_EIGHT, "node_count": 4}), facts(known, measured, [stopped(1200, (1, 4, 12))]))
+    assert given.least_work == pytest.approx(after.least_work)
+    assert given.choices[0].efficiency == pytest.approx(500 * 2 / (300 * 4), abs=1e-4)
 
 
 @pytest.mark.parametrize(
