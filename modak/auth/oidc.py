@@ -169,8 +169,8 @@ def _keys(document: Mapping[str, Any]) -> Iterator[tuple[str, PyJWK]]:
         if entry.get("use", "sig") == "sig" and isinstance(entry.get("kid"), str) and "d" not in entry:
             try:
                 key = PyJWK(entry)
-            except (PyJWTError, NotImplementedError, TypeError):  # the last two: of the algorithm "none", or of one that is no text
-                continue
+            except (PyJWTError, NotImplementedError, TypeError, KeyError):
+                continue  # the last three: of the algorithm "none", of one that is no text, a shared secret that is not told
             if key.algorithm_name in ALGORITHMS:
                 yield entry["kid"], key
 

@@ -116,11 +116,13 @@ def _show_plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
 
 def _known_objective(word: str | None) -> str | None:
     """The word, if the request's reader takes it: where a document has another one, that is ignored with a warning."""
+    if word is None:
+        return None
     from modak.dsl import Objective
     from modak.normalise import normalise
 
     read = normalise({"job": {"optimisation": {"objective": {"minimise": word}}}})
-    if word is not None and read.request.optimisation.objective.minimise is None:
+    if read.request.optimisation.objective.minimise is None:
         raise typer.BadParameter(f"{word!r} is unknown; known: {', '.join(Objective.allowed('minimise'))}")
     return word
 

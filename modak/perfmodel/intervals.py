@@ -57,7 +57,7 @@ _DEPTHS: Final = tuple(-math.log1p(-knot) for knot in KNOTS)
 """The same as depths: ``-ln(1 - level)``."""
 REFUTED: Final = 1.0
 """Half-width at 90 %, towards higher costs, of a prediction that a longer cost has refuted: what is known to be longer than ``s`` is then
-expected to be up to 1.5 times that, and with a probability of 95 % up to 8 times. Judgement."""
+expected to be up to 2.1 times that, and with a probability of 95 % up to 8 times, if the half-width was no larger before. Judgement."""
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ class Provider:
                 public[0] | {"kid": "several", "alg": ["RS256"]},
                 json.loads(RSAAlgorithm.to_jwk(KEYS["first"].public_key())),  # without a name
                 {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
+                {"kty": "oct", "kid": "kept secret"},
                 {"kty": "RSA", "kid": "broken"},
             ]
             return {"keys": [*public, curve, *odd]}

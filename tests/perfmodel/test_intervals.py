@@ -199,7 +199,9 @@ def test_what_takes_longer_is_the_rest_of_its_distribution(at: float, probabilit
     assert longer(than).bound(probability)[0] == pytest.approx(whole.bound(at + probability * (1 - at))[0], rel=1e-6)
 
 
-@pytest.mark.parametrize(("than", "median", "upper"), [(110.0, 1.04, 1.22), (200.0, 1.35, 4.3), (272.0, 1.54, 8.3), (1e6, 1.42, 4.55)])
+@pytest.mark.parametrize(
+    ("than", "median", "upper"), [(110.0, 1.04, 1.22), (200.0, 1.35, 4.3), (272.0, 1.54, 8.3), (429.0, 2.09, 7.5), (1e6, 1.42, 4.55)]
+)
 def test_a_refuted_prediction_is_a_wide_one_that_begins_where_it_was_refuted(than: float, median: float, upper: float) -> None:
     """What was far too small once may be so again; how far is a guess."""
     one = longer(than, 0.05, 0.05)
