@@ -33,6 +33,8 @@ from modak.text.grammar import indices
 from modak.text.units import clock
 from modak.text.words import line
 
+OF_MACHINES: Final = frozenset(("FLOP", "B"))
+"""What rates count that tell how fast a machine is: hardly anybody knows how much of it a run does."""
 SCATTERED: Final = 1.1
 """A measured time whose interval reaches further than this factor is explained: it is 1.08 if runs scatter as usual."""
 
@@ -221,7 +223,7 @@ def _work_unsaid(chosen: Chosen) -> str | None:
     rate = work_unit(printed)
     if printed.per in ("sample", *PARTS):
         field, example = f"{printed.per}s", ""
-    elif rate:
+    elif rate and rate.counts not in OF_MACHINES:
         field, example = "amount", f", {an_amount(rate.counts)}"
     else:
         return None

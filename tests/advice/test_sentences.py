@@ -195,6 +195,7 @@ def test_a_pilot_is_of_epochs_where_there_are_some(known: Known, training: dict[
         ("throughput", "requests/s", {"samples": 200}, "amount, for instance '100 requests'"),
         ("throughput", "requests/s", {"amount": "200 requests"}, None),
         ("merit", "1/s", {}, "amount, a number"),
+        ("performance", "GFLOP/s", {}, None),
         ("fit_time", "s", {}, None),
         ("loss", "1", {}, None),
     ],
