@@ -118,7 +118,8 @@ def predicted(prediction: Mapping[str, Any]) -> str:
     """A predicted time with its interval and basis, in one line."""
     if prediction.get("value") is None:
         return "unknown (basis: none)"
-    per = f"; {span(prediction['per_unit'])} per {prediction.get('per') or 'unit'}" if prediction.get("per_unit") is not None else ""
+    unit, of = prediction.get("per_unit"), prediction.get("per") or "unit"
+    per = f"; {span(unit)} per {of}" if unit is not None and (of, unit) != ("run", prediction["value"]) else ""
     per += f", {span(prediction['start_up'])} to start" if prediction.get("start_up") else ""
     rests = f"basis: {_basis(prediction)}, {counted(prediction['results_used'], 'result')}"
     far = f", {counted(prediction['extrapolation'], 'doubling')} beyond the measured sizes" if prediction.get("extrapolation") else ""
