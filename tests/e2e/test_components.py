@@ -32,7 +32,7 @@ def test_a_fixtures_server_is_stopped_though_its_process_is_killed(tmp_path: Pat
     with subprocess.Popen([sys.executable, "-c", f"import time\nfrom tests.conftest import at_our_end\n{body}"], cwd=ROOT) as process:
         until(begun.exists)
         process.kill()
-    until(ended.exists)
+    assert until(ended.exists)
 
 
 def test_a_nodes_jobs_see_its_name(slurm: Slurm, tmp_path: Path) -> None:

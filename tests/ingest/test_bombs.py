@@ -91,9 +91,9 @@ def test_a_small_file_costs_little(what: str) -> None:
 
 @pytest.mark.parametrize("text", ["\n", " ", " \n", "0", "#", "{", "[", "|a", "a:", "name,", '{"a"', "# ", "-"])
 def test_no_format_looks_long_at_what_it_does_not_know(text: str) -> None:
-    """Each format is asked about each file."""
-    for each in plugins.all_of("ingest"):
-        each.recognises(text.encode() * (LONG // len(text)), "f")
+    """Each format is asked about each file; one line of many cells may be the header of a table."""
+    content = text.encode() * (LONG // len(text))
+    assert [each.name for each in plugins.all_of("ingest") if each.recognises(content, "f")] == (["csv"] if text == "name," else [])
 
 
 def test_a_packed_table_of_ordinary_runs_is_no_bomb() -> None:
