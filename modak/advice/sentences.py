@@ -196,7 +196,7 @@ def _length(chosen: Chosen) -> str | None:
 def _start_up(chosen: Chosen) -> str | None:
     """Short runs of another length, most of whose time may have been start-up."""
     curve, time = chosen.curve, chosen.prediction.value
-    if curve is None or curve.start_up or not startup.is_whole(curve.series):
+    if curve is None or curve.start_up or curve.included or not startup.is_whole(curve.series):
         return None
     unit = units(chosen.request, curve)
     if unit is None or time is None or (scale := unit.count * unit.unit_scale) == 1:

@@ -301,11 +301,14 @@ def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
     if seconds is None:
         return
     curve = decision.evidence.predictions_at(decision.best).curve
-    if curve is None or curve.start_up is None:
+    known = curve and (curve.start_up or curve.included)
+    if not known:
         yield f"start-up: {span(seconds)} of the predicted time, as the file of {decision.target.title} says"
         return
-    runs, doubt = curve.start_up.runs, span(curve.start_up.doubt)
-    basis = f"measured on {counted(runs, 'run')}, each run's time minus that of the work which it printed"
+    runs, doubt = counted(known.runs, "run"), span(known.doubt)
+    basis = f"measured on {runs}, each run's time minus that of the work which it printed"
+    if curve and known is curve.included:
+        basis = f"what {runs} of several lengths have in common"
     yield f"start-up: {span(seconds)} of the predicted time, with a standard deviation of {doubt}; {basis}"
 
 

@@ -29,8 +29,8 @@ from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameters, same_name
 from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, describe
 from modak.perfmodel.intervals import MOST, Longer, Sides
-from modak.perfmodel.predictions import of_whole_time
-from modak.perfmodel.startup import StartUp, is_whole, maybe_part, start_up_correction
+from modak.perfmodel.predictions import of_other_length, of_whole_time
+from modak.perfmodel.startup import MOST_STARTING, StartUp, is_whole, maybe_part, start_up_correction
 from modak.prepared import prepared
 from modak.target import Target
 
@@ -106,6 +106,15 @@ class Columns:
         return np.array([one.seconds if one else seconds for one, seconds in zip(self.start_ups, usual.tolist(), strict=True)])
 
     @cached_property
+    def included(self) -> tuple[Array, Array] | None:
+        """For each portion, the start-up that its times of whole runs include, and the doubt of it; 0 where nothing is known. ``None``: of
+        all."""
+        found = [each.curve.included if each.curve else None for each in self.predictions]
+        if not any(found):
+            return None
+        return np.array([one.seconds if one else 0.0 for one in found]), np.array([one.doubt if one else 0.0 for one in found])
+
+    @cached_property
     def own_start(self) -> Flags:
         """Which portions have a start-up that was measured in their own configuration."""
         return np.array([bool(one) and not each.differences for one, each in zip(self.start_ups, self.predictions, strict=True)])
@@ -133,8 +142,9 @@ class Columns:
 
     @cached_property
     def whole(self) -> Flags | None:
-        """Which portions are predicted from times of whole runs, which include start-up; ``None``: none of them."""
-        whole = [each.curve is not None and each.curve.start_up is None and is_whole(each.curve.series) for each in self.predictions]
+        """Which portions are predicted from times of whole runs, which include an unknown start-up; ``None``: none of them."""
+        curves = [each.curve for each in self.predictions]
+        whole = [one is not None and not (one.start_up or one.included) and is_whole(one.series) for one in curves]
         return np.array(whole) if any(whole) else None
 
     @cached_property
@@ -194,12 +204,20 @@ class Evidence:
         known = self.units_at(index) is not None and math.isfinite(time)
         return time * math.exp(float(self.scored.width.above[index])) if known else None
 
+    def start_up(self, index: int) -> float:
+        """The seconds of one candidate's time that are known to be start-up."""
+        columns, portion = self.columns, int(self.columns.portion[index])
+        added = float(columns.start_up_s[portion])
+        if added or columns.included is None:
+            return added
+        return float(min(columns.included[0][portion], MOST_STARTING * columns.value[index]))
+
     def prediction(self, index: int) -> Prediction:
         """The prediction of one candidate, in the form of the answer."""
         scored, portion, unit, per = self.scored, int(self.columns.portion[index]), self.units_at(index), self.per(index)
         if unit is None or per is None:
             return Prediction()
-        time, start_up, found = float(scored.time[index]), float(self.columns.start_up_s[portion]), self.predictions_at(index)
+        time, start_up, found = float(scored.time[index]), self.start_up(index), self.predictions_at(index)
         return Prediction(
             value=time,
             lower=time * math.exp(-float(scored.width.below[index])),
@@ -288,7 +306,10 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_portion]
     scale = np.array(factors)
     time, width = _times(predicted, scale)
-    times = [starts[one.portion] + one.cost * factors[one.portion] for one in predicted.references]
+    if predicted.included is None or not predicted.references:
+        times = [starts[one.portion] + one.cost * factors[one.portion] for one in predicted.references]
+    else:
+        times = _times(_references_as_columns(predicted), scale)[0].tolist()
     basis, stopped, told = predicted.basis, None, None
     if predicted.candidates.stopped:
         whole = _of_whole_run(request, per_portion)
@@ -369,8 +390,9 @@ def _references_as_columns(predicted: Columns) -> Columns:
 
 def _times(predicted: Columns, scale: Array) -> tuple[Array, Sides]:
     """The whole times, with the half-widths of their intervals; ``scale``: for each portion, from one unit to the workload."""
-    time = predicted.start_up_s[predicted.portion] + predicted.value * scale[predicted.portion]
-    return time, _of_length(predicted, scale, _with_start(predicted, time))
+    of_work, width = _of_work(predicted, scale)
+    time = predicted.start_up_s[predicted.portion] + of_work
+    return time, _of_length(predicted, scale, _with_start(predicted, time, width))
 
 
 def _longer(predicted: Columns, scale: Array, whole: Flags, least: Array) -> Longer:
@@ -379,16 +401,24 @@ def _longer(predicted: Columns, scale: Array, whole: Flags, least: Array) -> Lon
     return Longer(time, width, np.where(np.isfinite(time) & whole[predicted.portion], least, 0.0))
 
 
-def _with_start(predicted: Columns, time: Array) -> Sides:
+def _of_work(predicted: Columns, scale: Array) -> tuple[Array, Sides]:
+    """The times without a start-up that is added to them; one that they include is not scaled with the work."""
+    each = scale[predicted.portion]
+    if predicted.included is None:
+        return predicted.value * each, predicted.width
+    return of_other_length(predicted.width, predicted.value, each, *(known[predicted.portion] for known in predicted.included))
+
+
+def _with_start(predicted: Columns, time: Array, width: Sides) -> Sides:
     """Half-widths of the whole time: those of work and of a measured start-up, each by its share.
 
     A start-up that was not measured in this configuration tells no share: then those of the work apply to the whole time.
     """
     if not any(predicted.start_ups):
-        return predicted.width
+        return width
     doubt = np.array([one.doubt if one else 0.0 for one in predicted.start_ups])
     each = [of_portion[predicted.portion] for of_portion in (predicted.start_up_s, doubt, predicted.own_start)]
-    return of_whole_time(predicted.width, time, *each)
+    return of_whole_time(width, time, *each)
 
 
 def _of_length(predicted: Columns, scale: Array, width: Sides) -> Sides:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from modak.arrays import Array
 from modak.facts import Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import merging, startup
@@ -27,6 +28,8 @@ class Cell:
     """Database numbers of the results that have one."""
     starting: array[float] = field(default_factory=lambda: array("d"))
     """Start-up times in seconds: of each run, the total time less that of its work."""
+    included: startup.StartUp | None = None
+    """The start-up time that is in the values, which are of whole runs; ``None``: not known."""
 
 
 def of_results(results: Iterable[Result]) -> tuple[Cell, ...]:
@@ -44,12 +47,12 @@ def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     """The cells, with series of the same run merged (:mod:`modak.perfmodel.merging`): one per series and layout."""
     given = tuple(cells)
     destinations = merging.destinations(cell.series for cell in given)
-    told = ((to, cell) for cell in _with_start(given) for to in destinations[cell.series])
+    told = ((to, cell) for cell in _by_length(_with_start(given)) for to in destinations[cell.series])
     merged = (one for to, cell in told if (one := _merged_into(to, cell)))
     return tuple(one for members in grouped(merged, lambda cell: cell.series).values() for one in _gathered(members))
 
 
-def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
+def _with_start(cells: Sequence[Cell]) -> Sequence[Cell]:
     """The cells, with start-up times where both the total time and the work of the same runs were measured."""
     by_series: dict[SeriesKey, dict[Layout, Cell]] = defaultdict(dict)
     for cell in cells:
@@ -64,7 +67,65 @@ def _with_start(cells: Sequence[Cell]) -> Iterable[Cell]:
             wall, speed = walls[layout], speeds[layout]
             start_up_times = startup.start_up_times(wall.values, wall.ids, speed.values, speed.ids, part)
             speeds[layout] = replace(speed, starting=array("d", start_up_times))
-    return (cell for of in by_series.values() for cell in of.values())
+    return [cell for of in by_series.values() for cell in of.values()]
+
+
+def _by_length(cells: Sequence[Cell]) -> Iterator[Cell]:
+    """The cells, with the start-up that runs of several lengths show: in their layout or, if that had runs of one length only, in others.
+
+    Times of whole runs stay as they are, and tell what is included. Speeds and times of parts that are averages over a run, and the worse
+    the shorter it was, become those of the work alone.
+    """
+    for of_run in grouped(cells, _whatever_its_length).values():
+        lengths = startup.common_lengths({cell.series for cell in of_run}) if len(of_run) > 1 else {}
+        if len(set(lengths.values())) < 2:
+            yield from of_run
+            continue
+        shown = {layout: _start_up(here, lengths) for layout, here in grouped(of_run, lambda cell: cell.layout).items()}
+        usual = startup.usual([one for one in shown.values() if one])
+        for cell in of_run:
+            start_up = shown[cell.layout] or usual
+            yield _apart(cell, start_up, lengths[cell.series]) if start_up else cell
+
+
+def _whatever_its_length(cell: Cell) -> Hashable:
+    """Equal for cells whose runs differ in layout and length alone; a cell that does not tell the length of its runs is alone."""
+    series = cell.series
+    if series.params.keys().isdisjoint(startup.LENGTHS) or not metric_of(series).tells_cost or startup.maybe_part(series):
+        return id(cell)
+    return series.model_copy(update={"params": merging.without_length(series.params)}).model_dump_json()
+
+
+def _start_up(cells: Iterable[Cell], lengths: Mapping[SeriesKey, float]) -> startup.StartUp | None:
+    """The start-up that cells of one layout show; ``lengths``: of the runs of each series."""
+    runs: dict[float, list[float]] = defaultdict(list)
+    for cell in cells:
+        runs[lengths[cell.series]] += _seconds(cell, lengths[cell.series]).tolist()
+    return startup.of_lengths(runs)
+
+
+def _seconds(cell: Cell, length: float) -> Array:
+    """The seconds that its runs took, or their work."""
+    costs = metric_of(cell.series).cost(np.array(cell.values))
+    return costs if startup.is_whole(cell.series) else costs * length
+
+
+def _apart(cell: Cell, start_up: startup.StartUp, length: float) -> Cell:
+    """The cell, whose runs have a start-up, told apart from their work."""
+    if startup.is_whole(cell.series):
+        return replace(cell, included=start_up)
+    return _of_work(cell, start_up, _seconds(cell, length))
+
+
+def _of_work(cell: Cell, start_up: startup.StartUp, seconds: Array) -> Cell:
+    """The cell with values of the work alone, if all its runs, which took so many ``seconds``, leave time for that."""
+    part = start_up.seconds / seconds
+    if not start_up.shows or part.max() > startup.MOST_STARTING:
+        return cell
+    values = np.array(cell.values)
+    values = values / (1 - part) if metric_of(cell.series).is_rate else values * (1 - part)
+    starting = np.array(cell.starting or np.zeros_like(values)) + start_up.seconds
+    return replace(cell, values=array("d", values.tolist()), starting=array("d", starting.tolist()))
 
 
 def _merged_into(to: merging.Destination, cell: Cell) -> Cell | None:
@@ -74,6 +135,8 @@ def _merged_into(to: merging.Destination, cell: Cell) -> Cell | None:
     workers there are, so its time alone does not show how the work scales. Times of whole runs tell the rate of their work unless they are
     too short for that (:data:`startup.LEAST_RUN`).
     """
+    if cell.included and not startup.is_whole(to.series):
+        cell = replace(_of_work(cell, cell.included, np.array(cell.values)), included=None)
     values, ids = np.array(cell.values), cell.ids
     match to.become:
         case "the same":
@@ -107,4 +170,6 @@ def _gathered(members: Sequence[Cell]) -> Iterable[Cell]:
         one.values.extend(cell.values)
         one.ids.extend(cell.ids)
         one.starting.extend(cell.starting)
+        if cell.included:
+            found[layout] = replace(one, included=cell.included)
     return found.values()

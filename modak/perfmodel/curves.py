@@ -35,7 +35,7 @@ class Scatter(Fact):
     freedom: float
 
 
-FIT_VERSION: Final = 23
+FIT_VERSION: Final = 24
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES: Final = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -75,6 +75,8 @@ class Curve(Fact):
     """Set if its only point is not measured: see :mod:`modak.perfmodel.estimated`."""
     start_up: StartUp | None = None
     """Start-up time of its runs, which costs do not include; ``None``: unknown."""
+    included: StartUp | None = None
+    """Start-up time of its runs that costs do include, as they are of whole runs; ``None``: unknown."""
     ranks_per_gpu: float | None = None
     """Of a curve over GPUs with another number of ranks per node for each number of GPUs; ``None``: see ``layout``."""
     threads_on: tuple[tuple[int, int], ...] = ()
@@ -242,6 +244,7 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
         scatter=_scatter(part.cells),
         result_ids=shortened(number for cell in part.cells for number in cell.ids),
         start_up=_start_up(part.cells) or usual,
+        included=startup.usual([cell.included for cell in part.cells if cell.included]),
     )
 
 

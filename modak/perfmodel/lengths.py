@@ -9,7 +9,7 @@ import numpy as np
 
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.intervals import Sides
-from modak.perfmodel.predictions import Predictions, of_whole_time
+from modak.perfmodel.predictions import Predictions, of_other_length, of_whole_time
 from modak.perfmodel.questions import Question, closed, of_metric
 from modak.perfmodel.startup import (
     LENGTHS,
@@ -89,7 +89,7 @@ def scaled(found: Predictions, question: Question, asked: str | None) -> Predict
 def of_length(found: Predictions, wanted: Mapping[str, float]) -> Predictions:
     """The predictions for a run of another length, by unit; unchanged if they are of parts of a run, or in no such unit.
 
-    The interval allows for start-up in a measured run.
+    A start-up that measured runs include is not scaled; where it is not known, the interval allows for it.
     """
     if found.curve is None or not is_whole(found.curve.series):
         return found
@@ -97,6 +97,9 @@ def of_length(found: Predictions, wanted: Mapping[str, float]) -> Predictions:
     scale = next((length / done[name] for name, length in wanted.items() if name in done), 1.0)
     if scale == 1:
         return found
+    if (included := found.curve.included) is not None:
+        value, width = of_other_length(found.width, found.value, scale, included.seconds, included.doubt)
+        return replace(found, value=value, width=width)
     reach = start_up_correction(scale, found.value)
     width = found.width.each(np.hypot, Sides(below=np.fmin(reach, 0.0), above=np.fmax(reach, 0.0)))
     return replace(found, value=found.value * scale, width=width)

@@ -72,7 +72,7 @@ def run_key(key: SeriesKey) -> Hashable:
 
 def problem(params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The parameters without those for the length of a run, sorted by name, each in one spelling; part of :func:`run_key`."""
-    return tuple(sorted((name, same_setting(name, text)) for name, text in _without_length(params).items()))
+    return tuple(sorted((name, same_setting(name, text)) for name, text in without_length(params).items()))
 
 
 def same_setting(name: str, text: str) -> str:
@@ -177,13 +177,13 @@ def _per_part(key: SeriesKey, together: _Together) -> Destination:
     if not metric_of(key).tells_cost:
         return Destination(key)
     if not startup.is_whole(key):
-        return Destination(key.model_copy(update={"params": _without_length(key.params)}))
+        return Destination(key.model_copy(update={"params": without_length(key.params)}))
     if startup.maybe_part(key):
         return Destination(key)
     counts = _counts(key)
     for part, count in counts.items():
         if f"{part}_time" in together.metrics:
-            return Destination(key.model_copy(update={"metric": f"{part}_time", "params": _without_length(key.params)}), 1 / count)
+            return Destination(key.model_copy(update={"metric": f"{part}_time", "params": without_length(key.params)}), 1 / count)
     if together.may_lack_amount and counts:
         return Destination(key.model_copy(update={"params": {name: text for name, text in key.params.items() if name != "amount"}}))
     return Destination(key)
@@ -222,7 +222,7 @@ def _as_rates(key: SeriesKey, together: _Together) -> Iterator[Destination]:
         rate = key.model_copy(update={"metric": name, "unit": unit})
         done = startup.work(rate)
         if done and rate not in together.known:
-            yield Destination(rate.model_copy(update={"params": _without_length(key.params)}), done, "work per second")
+            yield Destination(rate.model_copy(update={"params": without_length(key.params)}), done, "work per second")
 
 
 def _with_rate(several: tuple[Destination, ...]) -> tuple[Destination, ...]:
@@ -233,7 +233,8 @@ def _with_rate(several: tuple[Destination, ...]) -> tuple[Destination, ...]:
     return *several, *(Destination(rate, one.factor, "samples per second") for rate, one in zip(rates, of_steps, strict=True))
 
 
-def _without_length(params: Mapping[str, str]) -> dict[str, str]:
+def without_length(params: Mapping[str, str]) -> dict[str, str]:
+    """The parameters without those that give the length of a run."""
     return {name: text for name, text in params.items() if name not in LENGTHS}
 
 

@@ -14,6 +14,7 @@ from modak.dsl import Basis
 from modak.perfmodel import intervals, scaling
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.intervals import Z90
+from modak.perfmodel.startup import MOST_STARTING
 
 
 @dataclass(frozen=True)
@@ -115,3 +116,17 @@ def of_whole_time(
     """
     of_work = np.where(own, 1 - np.asarray(start_up) / time, 1.0)
     return width.each(lambda side: side * of_work).widened(Z90 * np.asarray(doubt) / time)
+
+
+def of_other_length(
+    width: intervals.Sides, value: Array, scale: npt.ArrayLike, start_up: npt.ArrayLike, doubt: npt.ArrayLike
+) -> tuple[Array, intervals.Sides]:
+    """The time of a run with ``scale`` times the work of one that takes ``value`` seconds, and the half-widths of its log.
+
+    ``start_up`` seconds of that one, with a standard deviation ``doubt``, are start-up, but never most of it: where more nodes were not
+    measured, it may seem so.
+    """
+    scale = np.asarray(scale)
+    start = np.minimum(start_up, MOST_STARTING * value)
+    time = start + (value - start) * scale
+    return time, width.each(lambda side: side * value * scale / time).widened(Z90 * np.abs(scale - 1) * doubt / time)

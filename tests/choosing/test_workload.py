@@ -553,7 +553,19 @@ def test_the_nearest_length_answers_before_more_sizes(known: Known) -> None:
     request, facts = asked(known, [*pilot, *long], nodes=1, epochs=20.0)
     assert optimise(request, facts).plan.prediction.value == pytest.approx(1200.0)
     short, _ = asked(known, [], nodes=1, epochs=2.0)
-    assert optimise(short, facts).plan.prediction.value == pytest.approx(200.0)
+    assert optimise(short, facts).plan.prediction.value == pytest.approx(100 + 1100 / 19)  # start-up is in both: one epoch more
+
+
+def test_the_start_of_runs_of_several_lengths_is_told_and_not_multiplied(known: Known) -> None:
+    """30 s and 7 s an epoch, on one node, and 4 s an epoch on two; efficiency is that of the whole times."""
+    lengths = {1: (37.0, 34.0), 10: (100.0, 70.0)}
+    results = [one for epochs, values in lengths.items() for one in runs(values=values, params={"epochs": str(epochs)})]
+    found = plan(known, results, nodes=2, epochs=50.0)
+    assert found.prediction.value == pytest.approx(230.0)
+    assert (found.prediction.start_up, found.prediction.per_unit) == pytest.approx((30.0, 4.0))
+    assert found.efficiency == pytest.approx(380 / (2 * 230), abs=1e-4)
+    assert any("what 4 runs of several lengths have in common" in line for line in found.decisions)
+    assert not any("mostly start-up" in sentence for sentence in found.advice)
 
 
 @pytest.mark.parametrize(("seconds", "least"), [(20.0, 1.995), (75.0, 1.461), (600.0, 0.101), (6000.0, 0.101)])

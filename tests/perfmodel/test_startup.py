@@ -5,13 +5,16 @@ from __future__ import annotations
 from array import array
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, fit
+from modak.perfmodel import Curve, fit, predict_rows
 from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.curves import fit_cells
-from modak.perfmodel.startup import of_runs, work
+from modak.perfmodel.startup import of_lengths, of_runs, work
 
 START = 60.0
 LENGTHS = {"epochs": "20"}
@@ -118,6 +121,89 @@ def test_rates_of_runs_of_several_lengths_are_one_curve() -> None:
     """How long a run was is no matter of its speed."""
     rates = (results({nodes: 100.0 * nodes}, "throughput", "samples/s", params={"epochs": str(nodes)}) for nodes in (1, 2, 4))
     assert of("throughput", *rates).sizes == (1, 2, 4)
+
+
+def of_length(steps: int, start: float, per_step: float, metric: str, unit: str) -> list[Result]:
+    """A run of so many steps on one node, of which the metric times both."""
+    took = start + steps * per_step
+    value = {"wall_time": took, "step_time": took / steps, "speed": steps / took}[metric]
+    return results({1: value}, metric, unit, params={"steps": str(steps)})
+
+
+@pytest.mark.parametrize(("metric", "unit"), [("step_time", "s"), ("speed", "steps/s")])
+def test_averages_over_runs_of_several_lengths_tell_what_starting_takes(metric: str, unit: str) -> None:
+    """A program that compiles in its first step prints a lower speed the shorter it runs: 15 s and 0.5 s a step are in both."""
+    curve = of(metric, *(of_length(steps, 15, 0.5, metric, unit) for steps in (100, 1000)))
+    assert curve.start_up is not None
+    assert (curve.costs[0], curve.start_up.seconds) == pytest.approx((0.5, 15.0))
+
+
+def test_what_such_averages_include_adds_to_the_rest_of_the_run() -> None:
+    """60 s before the program looks at its clock, 15 s thereafter."""
+    measured = [(of_length(steps, 15, 0.5, "speed", "steps/s"), of_length(steps, 75, 0.5, "wall_time", "s")) for steps in (100, 1000)]
+    curve = of("speed", *(group for pair in measured for group in pair))
+    assert curve.start_up is not None
+    assert (curve.costs[0], curve.start_up.seconds) == pytest.approx((0.5, 75.0))
+
+
+@pytest.mark.parametrize(("lengths", "start"), [((100, 1000), 2.0), ((100, 150), 15.0), ((100, 1000), -2.0)])
+def test_speeds_that_hardly_differ_show_no_start_up(lengths: tuple[int, ...], start: float) -> None:
+    """No more than runs scatter, or of runs of nearly the same length; or the longer ones are slower."""
+    curve = of("step_time", *(of_length(steps, start, 0.5, "step_time", "s") for steps in lengths))
+    assert curve.start_up is None
+    assert curve.costs[0] == pytest.approx(np.median([0.5 + start / steps for steps in lengths]))
+
+
+@pytest.mark.parametrize(("steps", "took"), [(50, 45.0), (100, 70.0), (4000, 2020.0), (100_000, 50_020.0)])
+def test_whole_runs_of_two_lengths_tell_any_other(steps: int, took: float) -> None:
+    """20 s and 0.5 s a step: what starting takes is not multiplied."""
+    curves = fit([one for length in (100, 1000) for one in of_length(length, 20, 0.5, "wall_time", "s")])
+    asked = {"application": "net", "system": "here", "metric": "wall_time", "nodes": 1, "params.steps": str(steps)}
+    (row,) = predict_rows([asked], {"net": curves})
+    assert float(row["predicted"]) == pytest.approx(took)
+    assert 1.05 < float(row["upper"]) / took < 1.2
+
+
+def test_start_up_of_whole_runs_is_told_to_layouts_of_one_length() -> None:
+    """What is usual; their own work is the rest."""
+    here = [one for steps in (100, 1000) for one in of_length(steps, 20, 0.5, "wall_time", "s")]
+    fewer = here[0].model_copy(update={"layout": Layout(nodes=1, ranks_per_node=2, threads_per_rank=24), "value": 120.0})
+    asked = {"application": "net", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 2, "params.steps": "1000"}
+    (row,) = predict_rows([{**asked, "threads_per_rank": 24}], {"net": fit([*here, fewer])})
+    assert float(row["predicted"]) == pytest.approx(20 + 10 * (120 - 20))
+
+
+def test_whole_runs_join_times_of_steps_without_what_starting_takes() -> None:
+    """Beside a table of steps."""
+    walls = [of_length(steps, 20, 0.5, "wall_time", "s") for steps in (100, 1000)]
+    assert of("step_time", results({2: 0.25}, "step_time"), *walls).costs == pytest.approx((0.5, 0.25))
+
+
+TIMES = st.floats(0.01, 1e5)
+
+
+@given(TIMES, TIMES, st.lists(st.integers(1, 10**6), min_size=2, max_size=5, unique=True), st.floats(1e-3, 1e3))
+def test_start_up_is_that_of_the_line_in_any_unit(start: float, unit: float, lengths: list[int], factor: float) -> None:
+    """Runs without scatter lie on one line; in other units of length or time it is the same."""
+    found = of_lengths({float(length): [start + unit * length] for length in lengths})
+    other = of_lengths({length * factor: [factor * (start + unit * length)] for length in lengths})
+    if max(lengths) < 2 * min(lengths):
+        assert found is other is None
+        return
+    assert found is not None
+    assert other is not None
+    assert found.seconds == pytest.approx(start, abs=found.error / 100)
+    assert other.seconds / factor == pytest.approx(found.seconds, abs=found.error / 100)
+
+
+def test_runs_that_scatter_tell_less_of_their_start() -> None:
+    """And so do times that grow faster than the length."""
+    even, uneven, growing = (of_lengths({1.0: short, 10.0: [200.0]}) for short in ([38.0], [38.0, 30.0, 50.0], [10.0]))
+    assert even is not None
+    assert uneven is not None
+    assert growing is not None
+    assert even.error < uneven.error / 2
+    assert (growing.seconds, growing.error > 10) == (0.0, True)
 
 
 def test_the_work_of_a_metric_without_time_is_not_told() -> None:
