@@ -31,6 +31,8 @@ SHORT, LONGEST = 45, 100
 """Longest labels, in characters: in two columns, and in one."""
 WIDTH: Final = 60
 """Characters in a line of the title; a longer line would take its room from the axes."""
+ARROW: Final = 0.35
+"""Length of the arrow at a run that was stopped, as a part of its value."""
 NEAR: Final = 1.19
 """Labels of sizes closer than this ratio would touch; ..."""
 NEAR_PART: Final = 0.07
@@ -66,6 +68,9 @@ def _draw(axes: Axes, line: PlotLine, place: int) -> None:
     axes.plot(line.x, line.perfect, color=colour, linewidth=1, linestyle=(0, (4, 3)), alpha=0.6)
     axes.plot(line.x, line.y, color=colour, linewidth=1.8)
     axes.plot(line.measured_x, line.measured_y, color=colour, linestyle="none", **_marker(place))
+    if line.stopped_x:
+        arrows = [ARROW * value for value in line.stopped_y]
+        axes.errorbar(line.stopped_x, line.stopped_y, arrows, lolims=True, color=colour, **_open(place))
 
 
 def _dress(axes: Axes, lines: Sequence[PlotLine], title: str) -> None:
@@ -80,9 +85,9 @@ def _dress(axes: Axes, lines: Sequence[PlotLine], title: str) -> None:
     better = "less is better" if first.better == "lower" else "more is better"
     axes.set_ylabel(f"{first.metric.replace('_', ' ')} ({first.unit}; {better})", parse_math=False)
     plain = FuncFormatter(lambda value, _: f"{value:,.6g}".replace(",", " "))
-    axes.xaxis.set_major_locator(FixedLocator(_apart(size for line in lines for size in (*line.measured_x, line.x[-1]))))
+    axes.xaxis.set_major_locator(FixedLocator(_apart(size for line in lines for size in (*line.measured_x, *line.stopped_x, line.x[-1]))))
     axes.xaxis.set_minor_locator(NullLocator())
-    shown = [value for line in lines for value in (*line.y, *line.measured_y)]
+    shown = [value for line in lines for value in (*line.y, *line.measured_y, *line.stopped_y)]
     steps = (1.0, 2.0, 5.0) if max(shown) / min(shown) < 1000 else (1.0,)
     axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=30))
     axes.yaxis.set_minor_formatter(NullFormatter())
@@ -115,6 +120,8 @@ def _legend(axes: Axes, lines: Sequence[PlotLine], level: float) -> None:
         Patch(color=INK, alpha=0.15, linewidth=0, label=f"model with its {percent(level)} interval"),
         Line2D([], [], color=INK, linewidth=1, linestyle=(0, (4, 3)), alpha=0.6, label="perfect scaling from the first point"),
     ]
+    if any(line.stopped_x for line in lines):
+        marks.insert(1, Line2D([], [], color=INK, **_open(0), label="stopped, so it takes longer (arrow)"))
     axes.add_artist(axes.legend(handles=marks, loc="best", frameon=False, fontsize=8.5, labelcolor=INK))
     keys = [Line2D([], [], color=COLOURS[k % MOST], linewidth=1.8, **_marker(k), label=f"{k}") for k in range(len(lines))]
     below = axes.legend(
@@ -132,3 +139,8 @@ def _columns(lines: Sequence[PlotLine]) -> int:
 
 def _marker(place: int) -> dict[str, Any]:
     return {"marker": MARKERS[place % MOST], "markersize": 6, "markeredgecolor": "white"}
+
+
+def _open(place: int) -> dict[str, Any]:
+    """The marker of a lower bound."""
+    return {"marker": MARKERS[place % MOST], "markersize": 6, "markerfacecolor": "white", "linestyle": "none"}

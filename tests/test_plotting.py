@@ -20,6 +20,8 @@ LINE = PlotLine(
     scale="nodes",
     measured_x=(1.0, 2.0, 4.0),
     measured_y=(100.0, 51.0, 27.0),
+    stopped_x=(),
+    stopped_y=(),
     x=(1.0, 2.0, 4.0, 8.0),
     y=(100.0, 51.0, 27.0, 15.0),
     lower=(95.0, 49.0, 25.0, 12.0),
@@ -53,6 +55,12 @@ def test_throughput_says_that_more_is_better() -> None:
     """Over GPUs."""
     said = texts(picture([replace(LINE, metric="throughput", unit="samples/s", better="higher", scale="gpus")], "svg", ""))
     assert {"throughput (samples/s; more is better)", "GPUs"} <= set(said)
+
+
+def test_runs_that_were_stopped_are_drawn_and_explained() -> None:
+    """Where there are any, at their sizes."""
+    without, shown = (texts(picture([line], "svg", "")) for line in (LINE, replace(LINE, stopped_x=(16.0,), stopped_y=(30.0,))))
+    assert set(shown) - set(without) == {"16", "stopped, so it takes longer (arrow)"}
 
 
 def test_sizes_whose_labels_would_touch_are_not_both_named() -> None:

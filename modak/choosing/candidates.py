@@ -7,13 +7,12 @@ node's topology: one rank per node, NUMA domain, core or GPU. Counts that the re
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
-from modak.arrays import Array, Flags, Ints
+from modak.arrays import Ints
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, check_limits, stated_counts
 from modak.choosing.grids import check_room, node_counts, only_one_node, why_one_node, with_room
@@ -30,30 +29,8 @@ from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
 from modak.facts import Node, same_name
 from modak.perfmodel import Curve
+from modak.perfmodel.stops import Stop
 from modak.target import Target
-
-
-class Stopped(NamedTuple):
-    """A run that was stopped, so that its configuration takes longer than until then."""
-
-    shape: int
-    """The place of its shape among those of the candidates."""
-    nodes: int
-    seconds: float
-    """After how long it was."""
-    lengths: Mapping[str, float]
-    """How much it had to do, by unit, as far as it is known."""
-    between: tuple[int, float]
-    """The nearest numbers of nodes, less and more, on which a run of the shape is known to have ended; 0 and infinite: on none."""
-
-    def least_s(self, nodes: Ints, grows: Flags) -> Array:
-        """The seconds that runs of its shape take at least on these numbers of nodes; 0: it does not tell.
-
-        Fewer nodes are not faster, and more of them save their share at most, unless the problem ``grows`` with their number.
-        """
-        below, above = self.between
-        told = np.where(grows, nodes == self.nodes, (below < nodes) & (nodes < above))
-        return np.where(told, self.seconds * np.minimum(1.0, self.nodes / nodes), 0.0)
 
 
 @dataclass(frozen=True)
@@ -77,8 +54,8 @@ class Candidates:
     """The most nodes that the request would allow without its ``max_nodes``; ``None``: unknown."""
     serial: tuple[Shape, ...] = ()
     """Those of serial runs of a parallel program, which stay on the fewest nodes."""
-    stopped: tuple[Stopped, ...] = ()
-    """Runs of these shapes that were stopped, on numbers of nodes on which none is known to have ended."""
+    stopped: tuple[tuple[int, Stop], ...] = ()
+    """Runs of these shapes that were stopped, each with the place of its shape."""
 
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from modak.arrays import Flags, Ints
-from modak.choosing.candidates import Candidates, Stopped
+from modak.choosing.candidates import Candidates
 from modak.choosing.grids import taken
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
@@ -23,9 +23,8 @@ from modak.errors import Infeasible
 from modak.facts import Facts, Failed, Layout
 from modak.grouping import grouped
 from modak.perfmodel import Curve, Question
-from modak.perfmodel.parts import on_node
 from modak.perfmodel.questions import closed
-from modak.perfmodel.startup import lengths
+from modak.perfmodel.stops import ran_on, stops_of
 from modak.results.failures import OUT_OF_MEMORY, STOPPED
 from modak.target import Target
 from modak.text.amounts import counted, listed
@@ -83,7 +82,7 @@ def failed_at_other_problems(request: Request, target: Target, found: Candidates
     here = (one for one in facts.failed if one.series.metric != STOPPED and (one.layout.nodes or 1) == nodes)
     others = (one for one in here if not asked.may_have_been(one.series, one.layout) and of_any.may_have_been(one.series, one.layout))
     count = sum(one.count for one in others)
-    return count if count >= TRIES and nodes not in _ran(of_any, curves) else 0
+    return count if count >= TRIES and nodes not in ran_on(of_any, curves) else 0
 
 
 def most_without_memory(request: Request, target: Target, found: Candidates, facts: Facts) -> int:
@@ -95,22 +94,12 @@ def most_without_memory(request: Request, target: Target, found: Candidates, fac
 
 def _with_stopped(request: Request, target: Target, found: Candidates, facts: Facts) -> Candidates:
     """The candidates with those of their runs that were stopped."""
-    stopped = [one for one in facts.failed if one.series.metric == STOPPED]
-    if not stopped:
+    if not any(one.series.metric == STOPPED for one in facts.failed):
         return found
     request = with_problem(request, found.problem)
     curves = usable_curves(request, target, facts.models)
-    runs = list[Stopped]()
-    for place, shape in enumerate(found.shapes):
-        asked = closed(curves, question(request, target, shape))
-        ran = _ran(asked, curves)
-        for one in stopped:
-            nodes = one.layout.nodes or 1
-            if nodes not in ran and asked.may_have_been(one.series, one.layout):
-                below, above = (size for size in ran if size < nodes), (size for size in ran if size > nodes)
-                between = max(below, default=0), min(above, default=math.inf)
-                runs.append(Stopped(place, nodes, one.longest_s, lengths(one.series.params), between))
-    return replace(found, stopped=tuple(runs))
+    of_shapes = (stops_of(question(request, target, shape), curves, facts.failed) for shape in found.shapes)
+    return replace(found, stopped=tuple((place, run) for place, runs in enumerate(of_shapes) for run in runs))
 
 
 def _larger(request: Request, target: Target, found: Candidates, told: Iterable[Failed]) -> Ints:
@@ -157,24 +146,14 @@ def _telling(
 ) -> Iterator[tuple[Failed, Flags, Flags]]:
     """The failed runs, with the numbers of nodes on which they may be of the shape, and those on which it may have too little memory, as
     they had; neither where a run of it is known to have succeeded, nor the latter if one of the failed configuration has."""
-    ran = _ran(asked, curves)
+    ran = ran_on(asked, curves)
     for one in failed:
         most = one.layout.nodes or 1
         itself = (nodes == most) & (most not in ran and asked.may_have_been(one.series, one.layout))
         as_little = one.series.metric == OUT_OF_MEMORY and _needs_as_much(shape, one.layout)
         alike = as_little and replace(asked, layout=Layout()).may_have_been(one.series, Layout())
-        alike = alike and most not in _ran(replace(asked, layout=one.layout.model_copy(update={"nodes": None})), curves)
+        alike = alike and most not in ran_on(replace(asked, layout=one.layout.model_copy(update={"nodes": None})), curves)
         yield one, itself, (nodes <= most) & (nodes < min(ran, default=np.inf)) & alike
-
-
-def _ran(asked: Question, curves: Sequence[Curve]) -> set[int]:
-    """The numbers of nodes on which a run of the question succeeded."""
-    found = set()
-    for curve in curves:
-        if curve.estimated is None and asked.may_be(curve.series, curve.layout):
-            own = on_node(asked.layout, curve.scale)
-            found |= {count for size, count in zip(curve.sizes, curve.nodes, strict=True) if size == count * own}
-    return found
 
 
 def _needs_as_much(shape: Shape, other: Layout) -> bool:

@@ -288,7 +288,7 @@ def _stopped_line(request: Request, decision: Decision) -> Iterator[str]:
     best, scored, columns = decision.best, decision.scored, decision.evidence.columns
     if scored.predicted is not None and (least := scored.predicted.than[best]):
         nodes, grows = scored.nodes[[best]], columns.grows_each[[best]]
-        runs = (run for run in telling(request, columns.candidates.stopped) if run.shape == scored.shape[best])
+        runs = (run for place, run in telling(request, columns.candidates.stopped) if place == scored.shape[best])
         run = next(run for run in runs if run.least_s(nodes, grows) == least)
         seen = f"a run of this layout was stopped on {counted(run.nodes, 'node')} after {span(run.seconds)}"
         longer, without = f"{described(decision, best)} takes more than {span(least)}, because {seen}", span(scored.predicted.value[best])

@@ -17,7 +17,7 @@ import numpy as np
 
 from modak.arrays import Array, Flags, Ints
 from modak.choosing import switching
-from modak.choosing.candidates import Candidates, Stopped
+from modak.choosing.candidates import Candidates
 from modak.choosing.ending import is_continued, longest_run, start_up_s
 from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
@@ -31,6 +31,7 @@ from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, de
 from modak.perfmodel.intervals import MOST, Longer, Sides
 from modak.perfmodel.predictions import of_other_length, of_whole_time
 from modak.perfmodel.startup import MOST_STARTING, StartUp, is_whole, maybe_part, start_up_correction
+from modak.perfmodel.stops import Stop
 from modak.prepared import prepared
 from modak.target import Target
 
@@ -349,17 +350,15 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
 def _least_s(request: Request, predicted: Columns) -> Array | None:
     """For each candidate, the seconds that it takes at least, because runs were stopped; 0: nothing is known. ``None``: of any."""
     least = np.zeros(predicted.nodes.shape)
-    for one in telling(request, predicted.candidates.stopped):
-        least = np.maximum(least, one.least_s(predicted.nodes, predicted.grows_each) * (predicted.shape == one.shape))
+    for place, one in telling(request, predicted.candidates.stopped):
+        least = np.maximum(least, one.least_s(predicted.nodes, predicted.grows_each) * (predicted.shape == place))
     return least if least.any() else None
 
 
-def telling(request: Request, stopped: Iterable[Stopped]) -> list[Stopped]:
+def telling(request: Request, stopped: Iterable[tuple[int, Stop]]) -> list[tuple[int, Stop]]:
     """The stopped runs that had as much to do as the request or less; none if other jobs continue what is stopped."""
     asked = requested_lengths(request.optimisation.workload)
-    if is_continued(request):
-        return []
-    return [one for one in stopped if all(length <= asked.get(name, 0.0) for name, length in one.lengths.items())]
+    return [] if is_continued(request) else [(place, one) for place, one in stopped if one.is_no_longer(asked)]
 
 
 def _of_whole_run(request: Request, per_portion: Iterable[Units | None]) -> Flags:

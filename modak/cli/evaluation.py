@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from pathlib import Path
@@ -15,6 +15,7 @@ from modak.errors import ModakError, NotFound, UnknownName
 from modak.text.amounts import counted, either_way, percent, share
 
 if TYPE_CHECKING:
+    from modak.facts import Failed
     from modak.perfmodel import Curve
     from modak.perfmodel.holdout import Accuracy, Proof
 
@@ -89,7 +90,8 @@ def plot(
     chosen = _named(known, models) if models else _several(_of_system(list(known.values()), system))
     applications = {curve.series.application for curve in chosen}
     relatives = [curve for curve in known.values() if curve.series.application in applications]
-    drawn = plot_lines(chosen if as_json else chosen[: plotting.MOST], relatives, level, graph_compilers())
+    shown, stopped = chosen if as_json else chosen[: plotting.MOST], [run for name in sorted(applications) for run in _stopped(name)]
+    drawn = plot_lines(shown, relatives, level, graph_compilers(), stopped)
     if output is not None and kind is not None:
         _write(output, plotting.picture(drawn[: plotting.MOST], kind, title(chosen), level))
         if len(chosen) > plotting.MOST:
@@ -112,6 +114,21 @@ def _curves(application: str | None) -> dict[str, Curve]:
         known = {curve.series.application for curve in found.values()} if served else common.local().store.applications()
         raise common.no_model_of(application, known)
     return kept
+
+
+def _stopped(application: str) -> Iterator[Failed]:
+    """The runs of an application that were stopped: from the database, or from the service that is set."""
+    from modak.facts import Failed, Layout, SeriesKey
+    from modak.results.failures import STOPPED
+    from modak.results.filters import PARAMETER
+
+    wanted, page = {"application": application, "metric": STOPPED}, dict[str, Any](next=None)
+    while "next" in page:
+        page = common.client().results(wanted, limit=1000, cursor=page["next"])
+        for item in (each for each in page["items"] if not each.get("suspect")):
+            params = {name.removeprefix(PARAMETER): text for name, text in item.items() if name.startswith(PARAMETER)}
+            series, layout = ({name: item[name] for name in kind.model_fields if name in item} for kind in (SeriesKey, Layout))
+            yield Failed(series=SeriesKey(**series, params=params), layout=Layout(**layout), count=1, longest_s=item["value"])
 
 
 def _listed(item: Mapping[str, Any]) -> Curve:

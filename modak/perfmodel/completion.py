@@ -6,24 +6,26 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from modak.arrays import Array
 from modak.cache import Cache
-from modak.facts import Doubted, same_name
+from modak.facts import Doubted, Failed, same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.devices import Power
-from modak.perfmodel.intervals import Z90, stretch
-from modak.perfmodel.lengths import curves_telling, of_samples, scaled, with_length, with_samples
+from modak.perfmodel.intervals import Z90, Longer
+from modak.perfmodel.lengths import curves_telling, of_run, of_samples, scaled, with_length, with_samples
 from modak.perfmodel.predict import Predictor
 from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.rows import USUAL, Reader, Row, counted_unit, left_open, nodes_of
 from modak.perfmodel.startup import SAME_TIME, WHOLE_RUNS
-from modak.perfmodel.wording import describe, of_open, of_system, transfer_source
+from modak.perfmodel.stops import Stop, stops_of
+from modak.perfmodel.wording import describe, of_open, of_stop, of_system, transfer_source
 from modak.results.metrics import WALL_TIME, Metric, metric_of
 from modak.results.units import to_base
 
@@ -42,12 +44,13 @@ def predict_rows(
     power: Power | None = None,
     reader: Reader = USUAL,
     go_on: Callable[[], None] = lambda: None,
+    failed: Mapping[str, Sequence[Failed]] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Every row, in order, with :data:`ADDED` filled in.
+    """Every row, in order, with :data:`ADDED` filled in; and whether a run that was stopped has ``refuted`` its prediction.
 
-    ``curves`` are those of each application by name. ``predicted``, ``lower`` and ``upper`` are in the row's unit (by default the metric's
-    base unit); ``level`` is the probability that the interval contains the value of the next run. ``go_on`` is called between the
-    predictions, and ends them if it raises.
+    ``curves``, and the runs that ``failed``, are those of each application by name. ``predicted``, ``lower`` and ``upper`` are in the row's
+    unit (by default the metric's base unit); ``level`` is the probability that the interval contains the value of the next run. ``go_on``
+    is called between the predictions, and ends them if it raises.
     """
     answered: list[dict[str, Any]] = [dict(row) for row in rows]
     predictors = _Predictors(rows, power)
@@ -56,15 +59,20 @@ def predict_rows(
         unit = counted_unit(one)
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
         several, nodes = left_open(one, known), np.array([nodes_of(rows[index]) for index in members], dtype=np.float64)
+        stops = _stops(asked, known, failed.get(one["application"], ()))
         go_on()
         for places, found in _predicted(asked, known, nodes, partial(predictors.of, one["application"])):
             predictions = _of_any_system(found, asked, known)
+            told = _longer(predictions, stops, nodes[places])
+            costs = np.array([told.bound(part) for part in (0.5, (1 - level) / 2, (1 + level) / 2)])
             origin = transfer_source(predictions, known) if "transferred" in predictions.basis else ""
             of_one = of_system(predictions, one.get("system")) + of_open(predictions, several)
             for place, index in enumerate(members[place] for place in places.tolist()):
-                columns = _columns(predictions, place, rows[index], level)
+                columns = _columns(predictions, costs[:, place], place, rows[index]) | {"refuted": bool(told.refuted[place])}
                 if columns["model"]:
-                    columns["model"] += (origin if columns["basis"] == "transferred" else "") + of_one
+                    columns["model"] += (origin if columns["basis"] == "transferred" else "") + of_one + of_stop(float(told.than[place]))
+                if columns["refuted"]:
+                    columns["basis"] = "heuristic"
                 answered[index].update(columns)
     return answered
 
@@ -139,14 +147,29 @@ def _of_place(curves: Sequence[Curve], question: Question) -> Sequence[Curve]:
     return unnamed if own else curves
 
 
-def _columns(predictions: Predictions, place: int, row: Row, level: float) -> dict[str, Any]:
+def _stops(asked: Question, curves: Sequence[Curve], failed: Sequence[Failed]) -> list[Stop]:
+    """The runs that were stopped which tell how long the run takes, if its whole time is asked for."""
+    if asked.metric not in WHOLE_RUNS or not failed:
+        return []
+    question = of_run(asked)
+    return [one for one in stops_of(question, curves, failed) if one.is_no_longer(question.lengths)]
+
+
+def _longer(found: Predictions, stops: Sequence[Stop], nodes: Array) -> Longer:
+    """The predictions on these numbers of nodes, with what runs that were stopped show them to exceed."""
+    grows = found.curve is not None and found.curve.grows
+    least = np.max([one.least_s(nodes, grows) for one in stops], axis=0, initial=0.0)
+    return Longer(found.value, found.width, np.where(np.isfinite(found.value), least, 0.0))
+
+
+def _columns(predictions: Predictions, costs: Array, place: int, row: Row) -> dict[str, Any]:
+    """``costs``: the one at that place, with the ends of its interval."""
     curve = predictions.curve
-    if curve is None or not np.isfinite(predictions.value[place]):
+    if curve is None or not np.isfinite(costs[0]):
         unit = row.get("unit") or (curve.series.unit if curve else None)
         return {**dict.fromkeys(ADDED), "unit": unit, "basis": "none", "results_used": 0}
-    reach = stretch(level) * np.array([0.0, -predictions.width.below[place], predictions.width.above[place]])
     return {
-        **in_unit(predictions.value[place] * np.exp(reach), metric_of(curve.series), row),
+        **in_unit(costs, metric_of(curve.series), row),
         "basis": predictions.basis[place],
         "model": describe(curve),
         "results_used": curve.results_used + predictions.other_results,

@@ -36,9 +36,10 @@ def improve_rows(
     """``answered`` with better predictions for runs without results, from what is ``known`` in their metrics.
 
     ``level`` and ``reader`` as in :func:`predict_rows`. A prediction is better if there was none, or if its interval is narrower.
-    Its basis is ``transferred``.
+    Its basis is ``transferred``. What a run that was stopped has refuted stays.
     """
-    weak = [place for place, row in enumerate(answered) if row["basis"] in WEAK and rows[place].get("metric")]
+    improvable = (place for place, row in enumerate(answered) if row["basis"] in WEAK and not row.get("refuted"))
+    weak = [place for place in improvable if rows[place].get("metric")]
     runs = _runs([rows[place] for place in weak], known, reader)
     changed = [dict(row) for row in answered]
     for place, guess in zip(weak, guesses(runs, known), strict=True):

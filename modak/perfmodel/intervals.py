@@ -191,6 +191,8 @@ class Longer(NamedTuple):
         If even its upper end is not, the half-width was too small: it is taken to reach as far as what was seen, up to :data:`REFUTED`.
         """
         known = self.than > 0
+        if not known.any():
+            return bound(self.value, self.width, probability)
         gap = np.log(np.where(known, self.than, 1.0) / self.value)
         below, above = np.maximum(self.width.below, TINY), np.maximum(self.width.above, np.minimum(gap, REFUTED))
         beyond = np.exp(-_along(np.abs(gap) / np.where(gap > 0, above, below), PUBLISHED.shape, _DEPTHS)) / 2

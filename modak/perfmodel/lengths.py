@@ -39,8 +39,7 @@ def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, 
     The time of a whole run of known length is also that of its epochs or steps: of these kinds, the nearest to the question answers. Times
     of whole runs of unknown length cannot be scaled. If there is nothing else, a length stays a parameter: they are of another run.
     """
-    params = question.params
-    asked = lengths(params)
+    asked = lengths(question.params)
     if not asked:
         return question, curves
     parts = [f"{name.removesuffix('s')}_time" for name in asked] if question.metric == WALL_TIME else []
@@ -48,9 +47,14 @@ def with_length(question: Question, curves: Sequence[Curve]) -> tuple[Question, 
     able = [curve for curve in scalable if question.metric is None or curve.series.metric in (question.metric, *parts)]
     if not able:
         return question, curves
-    rest = {name: text for name, text in params.items() if name not in LENGTHS or not lengths({name: text})}
+    return of_run(question), able
+
+
+def of_run(question: Question) -> Question:
+    """The question about a run, whatever was measured of it, with its length apart from other parameters."""
+    rest = {name: text for name, text in question.params.items() if name not in LENGTHS or not lengths({name: text})}
     attributes = {name: value for name, value in question.attributes.items() if name != "params"} | ({"params": rest} if rest else {})
-    return replace(question, attributes=attributes, lengths=asked, metric=None), able
+    return replace(question, attributes=attributes, lengths=lengths(question.params), metric=None)
 
 
 def with_samples(question: Question, curves: Sequence[Curve]) -> tuple[Question, float | None]:

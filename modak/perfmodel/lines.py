@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from modak.arrays import Array
-from modak.facts import same_name
+from modak.facts import Failed, same_name
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forecasts import PooledForecast, pooled_forecast
+from modak.perfmodel.lengths import of_run
+from modak.perfmodel.parts import VARYING, size_of
+from modak.perfmodel.questions import Question, stated_by
+from modak.perfmodel.startup import WHOLE_RUNS
+from modak.perfmodel.stops import stops_of
 from modak.results.metrics import metric_of
 
 POINTS: Final = 97
@@ -41,6 +46,10 @@ class PlotLine:
     """What ``x`` counts: nodes, ranks, GPUs or threads."""
     measured_x: tuple[float, ...]
     measured_y: tuple[float, ...]
+    stopped_x: tuple[float, ...]
+    """Sizes at which runs were stopped, and none has ended ..."""
+    stopped_y: tuple[float, ...]
+    """... and the longest of them after how long; ``y`` is more than that there."""
     x: tuple[float, ...]
     y: tuple[float, ...]
     lower: tuple[float, ...]
@@ -50,11 +59,16 @@ class PlotLine:
 
 
 def plot_lines(
-    curves: Sequence[Curve], known: Sequence[Curve] = (), level: float = 0.9, graph_compilers: Collection[str] = ()
+    curves: Sequence[Curve],
+    known: Sequence[Curve] = (),
+    level: float = 0.9,
+    graph_compilers: Collection[str] = (),
+    failed: Sequence[Failed] = (),
 ) -> tuple[PlotLine, ...]:
-    """One line per curve, with its :func:`curve_labels`; ``known`` are all curves of the application, which improve the forecasts."""
+    """One line per curve, with its :func:`curve_labels`; ``known`` are all curves of the application, which improve the forecasts, and
+    ``failed`` its failed runs, of which those that were stopped are drawn."""
     names = curve_labels(curves, graph_compilers)
-    return tuple(_line(curve, name, known, level) for curve, name in zip(curves, names, strict=True))
+    return tuple(_line(curve, name, known, level, failed) for curve, name in zip(curves, names, strict=True))
 
 
 def in_pictures(curves: Iterable[Curve], *, all_sizes: bool = False) -> dict[tuple[str, str], list[Curve]]:
@@ -120,11 +134,12 @@ def _part(curve: Curve, name: str) -> str:
     return str(value) if value is not None else ""
 
 
-def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> PlotLine:
+def _line(curve: Curve, label: str, known: Sequence[Curve], level: float, failed: Sequence[Failed]) -> PlotLine:
     first, last = curve.sizes[0], curve.sizes[-1]
     # Rounded: 8 nodes are among the powers as 7.999999999999999.
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]).round(9))
-    forecast = _forecast(curve, sizes, known)
+    of_application = [one for one in known if one.series.application == curve.series.application]
+    forecast, stopped = _forecast(curve, sizes, of_application), sorted(_stopped(curve, of_application or [curve], failed).items())
     width = forecast.width.at_level(level)
     measured = metric_of(curve.series)
     sign = -1.0 if measured.is_rate else 1.0
@@ -137,6 +152,8 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Plo
         scale=curve.scale,
         measured_x=curve.sizes,
         measured_y=tuple(cost**sign for cost in curve.costs),
+        stopped_x=tuple(size for size, _ in stopped),
+        stopped_y=tuple(seconds for _, seconds in stopped),
         x=tuple(sizes.tolist()),
         y=tuple(values[0].tolist()),
         lower=tuple(values.min(axis=0).tolist()),
@@ -147,9 +164,25 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float) -> Plo
 
 def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve]) -> PooledForecast:
     """The curve's forecast, beyond its measured sizes pooled with related curves."""
-    beside = (one for one in known if one.series.application == curve.series.application)
-    related = [one for one in beside if one.costs != curve.costs or one != curve]  # most differ in costs, which are compared in no time
+    related = [one for one in known if one.costs != curve.costs or one != curve]  # most differ in costs, which are compared in no time
     # More threads are in the same ranks, and these on the same nodes; what ran on one node only goes on there, as in a row that names none.
     stays = curve.scale == "threads" or (curve.scale != "nodes" and max(curve.nodes) == 1)
     nodes = np.full(sizes.shape, max(curve.nodes)) if stays else np.ceil(sizes / max(curve.per_node))
     return pooled_forecast(curve, related, sizes, nodes)
+
+
+def _stopped(curve: Curve, known: Sequence[Curve], failed: Iterable[Failed]) -> dict[float, float]:
+    """After how long runs were stopped that would be points of the curve, by their size: the longest."""
+    found, varying = dict[float, float](), VARYING[curve.scale]
+    if curve.series.metric not in WHOLE_RUNS:
+        return found
+    asked = of_run(Question(stated_by(curve.series), curve.layout))
+    for one in failed:
+        sized = varying is None or getattr(one.layout, varying) is not None
+        if sized and one.series.application == curve.series.application and asked.may_have_been(one.series, one.layout):
+            layout = one.layout.model_copy(update={**curve.layout.model_dump(exclude_none=True), "nodes": None})
+            for run in stops_of(replace(asked, layout=layout), known, [one]):
+                if run.is_no_longer(asked.lengths):
+                    size = size_of(one.layout, curve.scale)
+                    found[size] = max(run.seconds, found.get(size, 0.0))
+    return found

@@ -14,7 +14,7 @@ from modak.perfmodel.predictions import Predictions
 from modak.perfmodel.questions import unlike_attributes
 from modak.perfmodel.startup import LENGTHS
 from modak.results.filters import PARAMETER
-from modak.text.amounts import counted, listed
+from modak.text.amounts import counted, listed, span
 
 A_GUESS: Final = "treat the time as a guess, and measure sizes in between first"
 """Said of a time that is more than :data:`FAR_DOUBLINGS` away from what was measured."""
@@ -72,6 +72,11 @@ def of_open(found: Predictions, several: Mapping[str, int]) -> str:
         for name, value in of.items()
     )
     return "".join(f"; {part}" for part in said)
+
+
+def of_stop(least: float) -> str:
+    """What a run that was stopped tells of a prediction: that it takes longer than ``least`` seconds; nothing for 0."""
+    return f"; more than {span(least)} by a stopped run" if least else ""
 
 
 def of_system(found: Predictions, asked: str | None) -> str:

@@ -49,7 +49,8 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     questions = [{**row, "gpus_per_node": count} if count else row for row, count in zip(given, gpus, strict=True)]
 
     reader = Reader(graph_compilers(), node_kinds(facts))
-    answered = predict_rows(questions, curves, level, node_power(facts), reader, go_on)
+    failed = {application: facts.with_own_names(store.failed(application)) for application in measured}
+    answered = predict_rows(questions, curves, level, node_power(facts), reader, go_on, failed)
     known = by_configuration(_with_parameters(store, questions, answered))
     answered = improve_rows(questions, answered, known, level, reader)
 
@@ -57,7 +58,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     doubted = {application: facts.with_own_names(found) for application, found in store.doubted(*measured).items()}
     systems = {*facts.systems, *(curve.series.system for found in curves.values() for curve in found if curve.series.system)}
     warnings = [
-        *rownotes.weak_bases(rows),
+        *rownotes.weak_bases(answered),
         *rownotes.misspelt(answered, there, systems),
         *rownotes.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
         *rownotes.of_several(of_several(questions, curves), len(rows)),

@@ -18,7 +18,7 @@ from modak.knowledge import packaged_root, read_guide
 from modak.nextruns import next_runs
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
-from modak.perfmodel import fit
+from modak.perfmodel import fit, predict_rows
 from modak.perfmodel.curves import Estimated
 from modak.results.failures import FAILED, OUT_OF_MEMORY, STOPPED
 from modak.sizing.size import size
@@ -348,6 +348,24 @@ def test_a_plan_of_runs_reckons_with_a_run_that_was_stopped(known: Known) -> Non
     assert [one.choice.configuration.nodes for one in without.likely] == [8]
     assert [one.choice.configuration.nodes for one in after.likely] == [4]
     assert not [one.choice.prediction.value for one in after.proposals if 4 < one.choice.configuration.nodes <= 8]
+
+
+@pytest.mark.parametrize(("seconds", "nodes"), [(1200, 8), (1200, 7), (1200, 12), (115, 8), (1200, 3)])
+@pytest.mark.parametrize("length", [{}, {"epochs": 20}])
+def test_rows_of_a_table_are_predicted_as_requests_are(known: Known, seconds: float, nodes: int, length: dict[str, int]) -> None:
+    """Where a run was stopped, too: on its own number of nodes, on others, and where it tells nothing."""
+    series = SERIES.model_copy(update={"params": {name: str(number) for name, number in length.items()}})
+    results = [Result(series=series, layout=layout(counts), value=time) for counts, time in UP_TO_FOUR.items()]
+    facts = replace(known(None), models=tuple(fit(results)), failed=(stopped(seconds, params=series.params),))
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver", **length}}
+    found = recommend(asked(job_options=ON_EIGHT | {"node_count": nodes}, optimisation=wanted), facts).choices[0].prediction
+    counts = {"nodes": nodes, "ranks_per_node": 4, "threads_per_rank": 12}
+    row = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", **counts} | {
+        f"params.{name}": length[name] for name in length
+    }
+    (told,) = predict_rows([row], {"solver": facts.models}, failed={"solver": facts.failed})
+    assert (told["predicted"], told["lower"], told["upper"]) == pytest.approx((found.value, found.lower, found.upper))
+    assert (told["basis"], "by a stopped run" in told["model"]) == (found.basis, found.longer_than is not None)
 
 
 def test_what_is_predicted_is_what_is_left_of_its_distribution(known: Known) -> None:

@@ -134,6 +134,31 @@ def test_a_plot_shows_what_is_predicted(own: Run, tmp_path: Path) -> None:
     assert row["predicted"] < 24, "of the run alone it would be 25"
 
 
+def test_a_run_that_was_stopped_is_told_of_by_tables_and_plots(own: Run, tmp_path: Path) -> None:
+    """Unless it is doubted. On the line it is a bound; the row takes longer, in an interval of its level, with a warning."""
+    results, points = tmp_path / "results.csv", tmp_path / "points.csv"
+    rows = [*((nodes, "wall_time", 800 / nodes) for nodes in (1, 2, 4)), (8, "stopped_after", 1200)]
+    results.write_text(
+        "application,system,nodes,ranks_per_node,params.n,metric,value,unit\n"
+        + "".join(f"q,zenith,{nodes},4,7,{metric},{value},s\n" for nodes, metric, value in rows)
+    )
+    points.write_text("application,system,nodes,ranks_per_node,params.n,metric,unit\nq,zenith,8,4,7,wall_time,min\n")
+    assert own("load", results).status == 0
+    found = [json.loads(own("predict", points, "--json", "--level", level).out) for level in ("0.5", "0.9")]
+    (half,), (row,) = (each["rows"] for each in found)
+    assert 20 < row["lower"] < half["lower"] < half["predicted"] == row["predicted"] < half["upper"] < row["upper"]
+    assert (row["basis"], row["model"].endswith("; more than 20 min by a stopped run")) == ("heuristic", True)
+    told = "1 of 1 rows take longer than predicted, because runs were stopped: how much longer is a guess (heuristic)"
+    assert [each["message"] for each in found[1]["warnings"]] == [told]
+    plotted = ("models", "plot", "--application", "q", "--json")
+    lines = json.loads(own(*plotted).out)["lines"]
+    assert [(line["stopped_x"], line["stopped_y"]) for line in lines] == [([8], [1200])]
+    (stop,) = (one for one in json.loads(own("results", "list", "--application", "q", "--json").out)["items"] if one["value"] == 1200)
+    assert own("results", "doubt", stop["id"], "--why", "it hung").status == 0
+    assert json.loads(own(*plotted).out)["lines"][0]["stopped_x"] == []
+    assert json.loads(own("predict", points, "--json").out)["rows"][0]["predicted"] < 2
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [

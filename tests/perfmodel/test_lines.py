@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from modak.facts import Layout, Result, SeriesKey
+from modak.facts import Failed, Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
 from modak.perfmodel.lines import curve_labels, plot_lines
 
@@ -122,6 +124,47 @@ def test_another_application_is_no_relative() -> None:
     """Pictures of several applications draw each as it is drawn alone."""
     short = curves(sizes=(1, 2, 4))
     assert plot_lines(short, (*short, *stopped(application="other"))) == plot_lines(short)
+
+
+def cut(seconds: float, nodes: int, ranks: int = 4, **series: object) -> Failed:
+    """A run that was stopped."""
+    key = {"application": "app", "system": "here", "metric": "stopped_after", "unit": "s", **series}
+    layout = Layout(nodes=nodes, ranks_per_node=ranks)
+    return Failed(series=SeriesKey.model_validate(key), layout=layout, count=1, longest_s=seconds)
+
+
+@pytest.mark.parametrize(
+    ("failed", "drawn"),
+    [
+        ([cut(60, 16), cut(90, 16), cut(30, 12)], {12.0: 30.0, 16.0: 90.0}),
+        (
+            [
+                cut(60, 8),
+                cut(60, 16, ranks=8),
+                cut(60, 16, system="there"),
+                cut(60, 16, application="b"),
+                cut(60, 16, metric="failed_runs"),
+            ],
+            {},
+        ),
+        ([cut(60, 16, params={"epochs": "5"}), cut(70, 32, params={"epochs": "30"})], {}),
+    ],
+    ids=["the longest of each size", "one that ended, and other runs", "of a run of unknown length"],
+)
+def test_runs_that_were_stopped_are_lower_bounds(failed: list[Failed], drawn: dict[float, float]) -> None:
+    """Beside the line, which stays as it is."""
+    (alone,), (line,) = plot_lines(curves(), curves()), plot_lines(curves(), curves(), failed=failed)
+    assert dict(zip(line.stopped_x, line.stopped_y, strict=True)) == drawn
+    assert replace(line, stopped_x=(), stopped_y=()) == alone
+
+
+def test_runs_that_were_stopped_are_on_lines_of_whole_runs() -> None:
+    """Over ranks, too, and of as much work or less; not on those of rates."""
+    stops = [cut(60, 1, 16, params={"epochs": "5"}), cut(70, 1, 32, params={"epochs": "30"})]
+    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s", params={"epochs": "20"})
+    found = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=n), value=100 / n) for n in SIZES])
+    (line,), (rate,) = plot_lines(found, found, failed=stops), plot_lines(curves(metric="throughput"), failed=[cut(60, 16)])
+    assert (line.scale, line.stopped_x, line.stopped_y, rate.stopped_x) == ("ranks", (16.0,), (60.0,), ())
 
 
 def test_labels_say_what_differs_and_nothing_else() -> None:
