@@ -79,11 +79,9 @@ def test_a_partition_is_asked_for_nodes_in_the_sites_words(scheduler: str, direc
 
 def test_placeholders_are_totals_or_of_one_node() -> None:
     """Cores are the job's, CPUs what the scheduler counts."""
-    layout, memory = (
-        "{ranks_per_node}.{threads_per_rank}.{cores}.{cores_per_node}.{cores_per_rank}",
-        "{memory_mib_per_node}.{memory_mib_per_cpu}",
-    )
-    job = replace(asking(f"-l x={layout}.{{cpus}}.{{gpus}}.{memory}"), system=SITE.model_copy(update={"cpu_unit": "thread"}))
+    layout = "{ranks_per_node}.{threads_per_rank}.{cores}.{cores_per_node}.{cores_per_rank}"
+    totals = "{cpus}.{gpus}.{memory_mib_per_node}.{memory_mib_per_cpu}"
+    job = replace(asking(f"-l x={layout}.{totals}"), system=SITE.model_copy(update={"cpu_unit": "thread"}))
     assert "-l x=4.6.48.24.6.96.8.49152.1024" in wrote("pbspro", job)[0]
 
 
