@@ -451,6 +451,7 @@ def test_a_library_that_is_not_listed_is_told_where_results_name_none() -> None:
         ("torque", {"process_count_per_node": 4, "node_exclusive": True}, (), True),
         ("pbspro", {"process_count_per_node": 4}, ("-l select={nodes}:system=polaris",), True),
         ("pbspro", {"process_count_per_node": 4}, ("-l select={nodes}:ncpus={cpus_per_node}",), False),
+        ("gridengine", {"process_count_per_node": 4, "node_exclusive": True}, (), False),  # it has no option for that
         ("gridengine", {"process_count_per_node": 4}, ("-l node_f={nodes}",), True),
         ("gridengine", {"process_count_per_node": 4}, ("-l gpu={gpus_per_node}", "-pe mpi"), False),
         ("slurm", {"process_count_per_node": 4}, (), True),
