@@ -323,16 +323,33 @@ def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
     most = max(gpus.values())
     able = [one for one in _open(request, system) if gpus[one.name] >= min(wanted, most)]
     passed_over = _with_more_gpus(request, system, facts, most) if wanted > most else ()
-    if default in able:
+    found = default if default in able else min(able, key=lambda partition: partition.name not in measured)
+    if part := _for_a_part(request, found, able, system, facts):
+        idle = f"{found.name} gives whole nodes, of whose {counted(gpus[found.name], 'GPU')} the job uses {asked}"
+        return Where(part, _called(part), (f"partition: {part.name}, because {idle}", *passed_over))
+    if found is default:
         if system.partition_directive == "always":
             return Where(default, _called(default), passed_over)
         return Where(default, None if default.default else default.queue, passed_over)
-    found = min(able, key=lambda partition: partition.name not in measured)
     results = f"all its results on {system.name} used GPUs" if measured else "all its results, of other systems, used GPUs"
     reason = results if asked is None and kind is None else "the job requests GPUs"
     gpus_there = counted(default.node.accelerators, "GPU")
     why = f"partition: {found.name}, because {reason}; the default, {default.name}, has {gpus_there} per node"
     return Where(found, _called(found), (why, *passed_over))
+
+
+def _for_a_part(request: Request, found: Partition, able: Sequence[Partition], system: System, facts: Facts) -> Partition | None:
+    """The first partition that takes a job with some of a node's GPUs and leaves the others of that kind to other jobs, if the one that was
+    found gives it whole nodes; ``None``: it does not, or there is none."""
+    asked = request.job_options.request_gpus or 0
+
+    def idle(one: Partition) -> bool:
+        return one.whole_nodes and asked < one.node.accelerators
+
+    if not asked or request.job_options.node_exclusive or not idle(found):
+        return None
+    like = [one for one in able if one.node.accelerator == found.node.accelerator and not idle(one)]
+    return next((one for one in like if not beyond(request, one, system, facts)), None)
 
 
 def _with_more_gpus(request: Request, system: System, facts: Facts, most: int) -> tuple[str, ...]:

@@ -753,6 +753,27 @@ def test_a_job_that_asks_for_gpus_goes_where_they_are(gpus: int, partition: str 
     assert ("because the job requests GPUs" in resolve(asked, mixed(known)).decisions[0]) == bool(partition)
 
 
+@pytest.mark.parametrize(
+    ("options", "partition"),
+    [
+        ({"request_gpus": 1}, "share"),
+        ({"request_gpus": 2}, "whole"),
+        ({"request_gpus": 1, "node_count": 5}, "whole"),  # more than the other takes
+        ({"request_gpus": 1, "node_exclusive": True}, "whole"),
+        ({"request_gpus": 1, "partition": "whole"}, "whole"),
+    ],
+)
+def test_a_job_with_some_gpus_of_a_node_goes_where_others_get_the_rest(options: dict[str, Any], partition: str, known: Known) -> None:
+    """Not where it would be charged for all of them, nor to GPUs of another kind."""
+    facts = mixed(known)
+    thin, gpu, _ = facts.systems["mixed"].partitions
+    whole = gpu.model_copy(update={"name": "whole", "whole_nodes": True})
+    other = gpu.model_copy(update={"name": "other", "node": gpu.node.model_copy(update={"accelerator": "t4"})})
+    share = gpu.model_copy(update={"name": "share", "max_nodes": 4})
+    system = facts.systems["mixed"].model_copy(update={"partitions": (thin, whole, other, share)})
+    assert partition_of(replace(facts, systems={"mixed": system}), job_options=options) == partition
+
+
 LARGE = [
     ({"node_count": 128}, None),
     ({"node_count": 129}, "skx-large"),

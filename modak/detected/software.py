@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from modak.detected.seen import CommandOutput
+from modak.facts import ARCHITECTURES
 from modak.runtimes import BUILTIN
 
 RUNTIMES: Final[Mapping[str, str]] = {one.version_command[0]: one.name for one in BUILTIN if one.version_command}
@@ -18,8 +19,11 @@ _MPI_MODULES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("mvapich", "mvapich2"), "mvapich"),
     **dict.fromkeys(("impi", "intel-mpi", "intelmpi"), "intel-mpi"),
 }
-MODULES: Final = tuple(sorted({*_RUNTIME_MODULES, *_MPI_MODULES}))
-"""Names of modules to list; a module system lists modules with one of these in their name."""
+_MPI_FOLDER: Final = "mpi/"
+"""Where Red Hat's packages have their modules (``mpi/openmpi-x86_64``), and some sites theirs (``mpi/openmpi/4.1``)."""
+MODULES: Final = (*sorted({*_RUNTIME_MODULES, *_MPI_MODULES}), _MPI_FOLDER)
+"""What the names of modules to list begin with (Environment Modules), or have in them (Lmod)."""
+_ARCHITECTURE: Final = re.compile(f"-(?:{'|'.join(sorted({*ARCHITECTURES.values()}))})$")
 _VERSION: Final = r"([0-9]{1,5}(?:\.[0-9]{1,5}){0,3})"
 _MPI: Final = {
     "openmpi": rf"\(Open ?MPI\) {_VERSION}",
@@ -85,10 +89,11 @@ def _newest(text: str, families: Mapping[str, str]) -> Mapping[str, tuple[str, s
     best: dict[str, tuple[bool, tuple[int, ...], str, str | None]] = {}
     for line in text.splitlines():
         full, default = line.strip().removesuffix("(default)"), line.strip().endswith("(default)")
-        family = families.get(full.split("/")[0].lower()) if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+/-]{0,126}", full) else None
+        name, _, build = _ARCHITECTURE.sub("", full.removeprefix(_MPI_FOLDER)).partition("/")
+        family = families.get(name.lower()) if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+/-]{0,126}", full) else None
         if family is None or full.endswith("/"):
             continue
-        number = version(full.partition("/")[2])
+        number = version(build)
         rank = (default, tuple(map(int, number.split("."))) if number else (), full, number)
         best[family] = max(best.get(family, rank), rank)
     return {full: (family, number) for family, (_, _, full, number) in best.items()}

@@ -35,8 +35,9 @@ _BIND_THEMSELVES: Final = frozenset({"mpirun", "none"})
 """Launchers that are not the scheduler's, so that they do not know which cores are the job's."""
 _IN_PYTHON: Final = frozenset({"ai_training", "ai_inference", "big_data"})
 """Kinds of applications that are written in Python, also where the command does not show it (``papermill``, ``./train.sh``)."""
-_OF_CORES: Final = re.compile(r"\{(?:core|cpu|rank|thread)")
-"""In resource directives, what asks for a part of a node: without any, the site gives whole ones."""
+_OF_CORES: Final = re.compile(r"\{(?:core|cpu|rank|thread)|-pe ")
+"""In a site's words for nodes, what asks for a part of one, as the slots of Grid Engine's parallel environment do: without any, the site
+gives whole ones."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
         distribution=distribution(request),
     )
     spec, ssh = _without_ssh(spec, target)
-    spec, shared = _on_any_cores(spec, target, whole=bool(request.job_options.node_exclusive) or target.gives_whole_nodes)
+    spec, shared = _on_any_cores(spec, target, exclusive=bool(request.job_options.node_exclusive))
     ran = _as_started(shape, mpi) if launcher == "mpirun" and container is None else shape
     return Configured(
         spec,
@@ -197,12 +198,15 @@ def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...
     return other, (why,)
 
 
-def _on_any_cores(spec: JobSpec, target: Target, *, whole: bool) -> tuple[JobSpec, tuple[str, ...]]:
-    """The job with nothing bound to cores, if it has a part of its nodes (not the ``whole``), and only the scheduler may know which."""
-    has, site = spec.resources, " ".join(spec.resource_directives)
+def _on_any_cores(spec: JobSpec, target: Target, *, exclusive: bool) -> tuple[JobSpec, tuple[str, ...]]:
+    """The job with nothing bound to cores, if it has a part of its nodes, and only the scheduler may know which. ``exclusive``: it asks for
+    its nodes for itself."""
+    scheduler = plugins.find("schedulers", target.scheduler)
+    has, own, required = spec.resources, spec.resource_directives, target.system.mandatory_directives if target.system else ()
     cores, there = has.cores_per_node, has.node_cores or 0
-    whole = whole or 0 < there <= cores or bool(site and not _OF_CORES.search(site))
-    if whole or spec.launcher not in _BIND_THEMSELVES or plugins.find("schedulers", target.scheduler).own_cores:
+    whole = target.gives_whole_nodes or (exclusive and scheduler.exclusive) or 0 < there <= cores
+    whole = whole or bool(own and not _OF_CORES.search(" ".join((*own, *required))))
+    if whole or spec.launcher not in _BIND_THEMSELVES or scheduler.own_cores:
         return spec, ()
     part = f"the job has {cores} of a node's {there} cores" if there else f"a node may have more than the job's {counted(cores, 'core')}"
     why = f"{part}, and what binds itself takes the first ones, as other jobs there may do"

@@ -242,6 +242,7 @@ def _values(job: JobSpec) -> Mapping[str, int]:
         "cpus_per_task": job.cpus_per_task,
         **{name: has.nodes * count for name, count in per_node.items()},
         **{f"{name}_per_node": count for name, count in per_node.items()},
+        "memory_mib_per_cpu": memory // job.cpus_per_node,
     }
 
 

@@ -27,7 +27,8 @@ _FIRST: Final = f"-[0-9]|[{_SIGNS}]"
 """How a value behind a blank begins: not like another option."""
 PLACEHOLDERS: Final = (
     *("nodes", "ranks", "ranks_per_node", "threads_per_rank", "cores", "cores_per_node", "cores_per_rank"),
-    *("cpus", "cpus_per_node", "cpus_per_task", "gpus", "gpus_per_node", "memory_mib", "memory_mib_per_node"),
+    *("cpus", "cpus_per_node", "cpus_per_task", "gpus", "gpus_per_node"),
+    *("memory_mib", "memory_mib_per_node", "memory_mib_per_cpu"),
 )
 """What the text of a resource directive may name in braces. CPUs are what the scheduler counts: cores, or their hardware threads."""
 _FILLED: Final = rf"[\[\]]|\{{({'|'.join(PLACEHOLDERS)})\}}"

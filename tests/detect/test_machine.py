@@ -205,6 +205,21 @@ def test_mpi_libraries_are_modules_then_what_path_has() -> None:
     assert any(note.startswith("mpi: pmi is offered by srun") for note in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("listed", "version", "module"),
+    [
+        ("mpi/openmpi-x86_64", None, "mpi/openmpi-x86_64"),
+        ("mpi/openmpi/4.1", "4.1", "mpi/openmpi/4.1"),
+        ("openmpi/4.1.4\nmpi/openmpi-x86_64", "4.1.4", "openmpi/4.1.4"),
+    ],
+)
+def test_modules_of_mpi_may_be_in_a_folder_of_their_own(listed: str, version: str | None, module: str) -> None:
+    """As Red Hat's packages have them, without a version."""
+    assert [found[:3] for found in software.mpi(answers({}, modules=f"/usr/share/modulefiles:\n{listed}\n"))] == [
+        ("openmpi", version, module)
+    ]
+
+
 def test_what_srun_offers_is_of_jobs_of_slurm() -> None:
     """A machine of another scheduler may have its commands as well."""
     found = seen({**XEON, "modules": "module-avail.txt", "srun-mpi": "srun-mpi.txt"})

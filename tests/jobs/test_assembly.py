@@ -451,15 +451,18 @@ def test_a_library_that_is_not_listed_is_told_where_results_name_none() -> None:
         ("torque", {"process_count_per_node": 4, "node_exclusive": True}, (), True),
         ("pbspro", {"process_count_per_node": 4}, ("-l select={nodes}:system=polaris",), True),
         ("pbspro", {"process_count_per_node": 4}, ("-l select={nodes}:ncpus={cpus_per_node}",), False),
+        ("gridengine", {"process_count_per_node": 4, "node_exclusive": True}, (), False),  # it has no option for that
+        ("gridengine", {"process_count_per_node": 4}, ("-l node_f={nodes}",), True),
+        ("gridengine", {"process_count_per_node": 4}, ("-l gpu={gpus_per_node}", "-pe mpi"), False),
         ("slurm", {"process_count_per_node": 4}, (), True),
     ],
 )
 def test_a_part_of_a_node_is_bound_only_where_the_scheduler_keeps_others_off(
     scheduler: str, options: dict[str, Any], directives: tuple[str, ...], bound: bool
 ) -> None:
-    """Two jobs of one node would both be bound to its first cores."""
-    nodes = Partition(name="main", nodes=4, node=NODE, resource_directives=directives)
-    system = site(NODE, scheduler=scheduler, name="here", partitions=(nodes,))
+    """Two jobs of one node would both be bound to its first cores. The site names its parallel environment for all jobs."""
+    nodes = Partition(name="main", nodes=4, node=NODE, resource_directives=directives[:1])
+    system = site(NODE, scheduler=scheduler, name="here", partitions=(nodes,), mandatory_directives=directives[1:])
     text = script(system, {"node_count": 1, **options}, threads=2)
     assert ("OMP_PROC_BIND=close" in text, "--bind-to none" in text) == (bound, not bound and options["process_count_per_node"] > 1)
 

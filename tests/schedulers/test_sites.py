@@ -79,9 +79,10 @@ def test_a_partition_is_asked_for_nodes_in_the_sites_words(scheduler: str, direc
 
 def test_placeholders_are_totals_or_of_one_node() -> None:
     """Cores are the job's, CPUs what the scheduler counts."""
-    names = "{ranks_per_node}.{threads_per_rank}.{cores}.{cores_per_node}.{cores_per_rank}.{cpus}.{gpus}.{memory_mib_per_node}"
-    job = replace(asking(f"-l x={names}"), system=SITE.model_copy(update={"cpu_unit": "thread"}))
-    assert "-l x=4.6.48.24.6.96.8.49152" in wrote("pbspro", job)[0]
+    layout = "{ranks_per_node}.{threads_per_rank}.{cores}.{cores_per_node}.{cores_per_rank}"
+    totals = "{cpus}.{gpus}.{memory_mib_per_node}.{memory_mib_per_cpu}"
+    job = replace(asking(f"-l x={layout}.{totals}"), system=SITE.model_copy(update={"cpu_unit": "thread"}))
+    assert "-l x=4.6.48.24.6.96.8.49152.1024" in wrote("pbspro", job)[0]
 
 
 def test_what_a_job_does_not_ask_for_is_not_asked_for() -> None:
