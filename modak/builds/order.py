@@ -29,8 +29,9 @@ RUNTIMES: Final[tuple[Runtime, ...]] = get_args(Runtime)
 FurtherForm = Literal["directory", "tar"]
 """Forms of Charliecloud's images besides SquashFS."""
 _LABEL: Final = re.compile(r"\bmodak\.(?P<name>[a-z_]+)[ =]+[\"']?(?P<value>[A-Za-z0-9._+,-]+)", re.MULTILINE)
-_OUTSIDE: Final = re.compile(r"^(?:%(?:setup|pre)\b|\{\{)", re.MULTILINE | re.IGNORECASE)
-"""A section of a definition file that runs on the machine that builds, or a build argument that may stand for the section's name."""
+_OUTSIDE: Final = re.compile(r"^(?:%+(?:setup|pre)\b|\{\{)", re.MULTILINE | re.IGNORECASE)
+"""A section of a definition file that runs on the machine that builds (Apptainer reads several % as one), or a build argument that may
+stand for the section's name."""
 _LISTS: Final = ("compilers", "distribution")
 _TEXTS: Final = ("framework", "version", "source", "accelerator", "microarchitecture", "mpi", "mpi_version", "python", "cuda")
 

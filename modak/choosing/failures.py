@@ -123,7 +123,8 @@ def _failing(request: Request, target: Target, found: Candidates, facts: Facts) 
     for shape, nodes in zip(found.shapes, found.nodes, strict=True):
         asked = closed(curves, question(request, target, shape))
         telling = list(_telling(asked, shape, nodes, curves, failed))
-        tries = sum((one.count * itself for one, itself, _ in telling if one.series.metric != OUT_OF_MEMORY), np.zeros(len(nodes)))
+        by_chance = (min(one.count, TRIES) * itself for one, itself, _ in telling if one.series.metric != OUT_OF_MEMORY)
+        tries = sum(by_chance, np.zeros(len(nodes)))
         fails = np.zeros(len(nodes), dtype=bool)
         for one, itself, others in telling:
             known = itself & (True if one.series.metric == OUT_OF_MEMORY else tries >= TRIES)

@@ -55,6 +55,8 @@ SCRIPTS: Final = (".sh", ".bash", *JOB_SCRIPTS)
 """Endings of shells' scripts."""
 _BEGINNING: Final = 500
 """Characters of that text which are looked at."""
+_FARTHEST: Final = 100
+"""Words of a command among which the program is looked for that it runs: each of them is a command of as many words as follow it."""
 _BETWEEN: Final = re.compile(r"[;&|(){}\n]+")
 _BEFORE_PROGRAM: Final = frozenset({"exec", "env", "time", "then", "else", "do"})
 
@@ -137,7 +139,7 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     name = program_name(command[0])
     path_is_program, opened = name not in _CONTAINERS, name in OPENERS
     if name in _AROUND or name in _CONTAINERS or (name in OPENERS and command[1:2] == ("run",)):
-        for at, word in enumerate(command[1:], 1):
+        for at, word in enumerate(command[1:_FARTHEST], 1):
             if lead(word).startswith("-") or (opened and command[at - 1] in _BEFORE_NAME):
                 continue
             opened = opened or program_name(word) in OPENERS

@@ -168,7 +168,7 @@ def test_a_dockerfile_that_begins_with_no_image_is_refused(tmp_path: Path) -> No
         of_text("LABEL modak.framework=pytorch\nRUN true\n", "charliecloud", "x", tmp_path, Site(index="https://mirror.site"))
 
 
-@pytest.mark.parametrize("section", ["%setup", "%Pre", "%arguments\n  x=%set\n{{x}}up", "%arguments\n  x=\n{{ x }}%setup"])
+@pytest.mark.parametrize("section", ["%setup", "%Pre", "%%setup", "%arguments\n  x=%set\n{{x}}up", "%arguments\n  x=\n{{ x }}%setup"])
 def test_no_recipe_runs_on_the_machine_that_builds(tmp_path: Path, section: str) -> None:
     """Whoever wrote it, and if a build argument stands for the section's name."""
     with pytest.raises(RequestError, match="outside of any container"):

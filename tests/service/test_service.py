@@ -616,6 +616,15 @@ def test_results_of_any_size_are_answered(service: Service, load: Callable[[str]
         assert told["basis"] == "none" or 0 < told["lower"] <= told["value"] <= told["upper"] < math.inf
 
 
+def test_any_number_of_failed_runs_is_answered(service: Service, load: Callable[[str], Any]) -> None:
+    """However wrong it is: loaded, and no request fails because of it."""
+    load(
+        "application,system,nodes,metric,value\nodd,supermuc-ng,1,wall_time,9\nodd,supermuc-ng,2,wall_time,5\nodd,supermuc-ng,4,failed_runs,1e30"
+    )
+    job = {"application": {"app_tag": "odd", "executable": "./odd"}, "target": {"name": "supermuc-ng"}}
+    assert service.optimise({"job": job})["job"]["plan"]["configuration"]["nodes"] < 4
+
+
 @pytest.mark.parametrize(
     ("measured", "asked"), [("1e308", {"epochs": 1e-30}), ("5e-324", {"params": {"epochs": 1e308}}), ("10", {"epochs": 1e15})]
 )
