@@ -172,23 +172,31 @@ def on_scatter(changed: Mapping[int, SeriesKey], scattered: Iterable[Scattered])
         yield f"{len(found) - SHOWN} more layouts have runs that differ by a factor of more than {SCATTER:g}"
 
 
-def on_growth(changed: Mapping[int, SeriesKey], sizes: Mapping[int, int]) -> Iterator[str]:
-    """A note where a parameter grows as the size of the runs does, mostly in weak scaling: each size is then a problem of its own.
+def on_growth(changed: Mapping[int, SeriesKey], sizes: Mapping[int, int | None]) -> Iterator[str]:
+    """A note where each size of runs is a problem of its own: a parameter grows as the size does, mostly in weak scaling; or parameters
+    differ at each, because they are no parameters but were measured, too, or follow from the size.
 
-    ``sizes``: the GPUs of the run, or its ranks x threads, of series with :func:`numeric` parameters, all of whose runs have as many.
+    ``sizes``: the GPUs of the run, or its ranks x threads, of series with :func:`numeric` parameters; ``None``: its runs have several.
     """
     numbers_of = {number: numeric(changed[number].params) for number in sizes}
     found: dict[str, list[str]] = {}
     for label, members in grouped(sizes, lambda number: _label_without(changed[number], numbers_of[number])).items():
-        if len({sizes[number] for number in members}) < LEAST_SIZES:
+        single = {number: size for number in members if (size := sizes[number]) is not None}
+        if len({*single.values()}) < LEAST_SIZES:
             continue
-        shares = {name: [numbers_of[number].get(name, 0) / sizes[number] for number in members] for name in numbers_of[members[0]]}
+        shares = {name: [numbers_of[number].get(name, 0) / size for number, size in single.items()] for name in numbers_of[members[0]]}
         name = next((name for name, of in shares.items() if 0 < max(of) <= GROWS_EVENLY * min(of)), None)
         if name:
             weak = "" if metric_of(changed[members[0]]).is_rate else "; in weak scaling also '--set params.scaling=weak'"
             way = f"if it only counts them, or in weak scaling, {AGAIN} '--map OLD=' (without that column){weak}"
             what = f"{name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}"
-            found.setdefault(what, []).append(label)
+        elif len(single) == len(members):
+            kinds = [name for name in shares if len({numbers_of[number].get(name) for number in members}) > 1]
+            way = f"those that were measured, or follow from the size, are no parameters: {AGAIN} '--map OLD=' (without them)"
+            what = f"no two sizes have the same {listed([*map(repr, kinds)], SHOWN)}, so each counts as a problem of its own; {way}"
+        else:
+            continue
+        found.setdefault(what, []).append(label)
     yield from (f"{listed(labels, 1, '; ')}: {what}" for what, labels in islice(found.items(), SHOWN))
 
 

@@ -39,7 +39,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from on_numbers(known, changed, _figures(connection, changed), partial(_best, connection))
     values = [number for number, key in changed.items() if key.metric not in failures.METRICS]
     yield from on_scatter(changed, _scattered(connection, values))
-    yield from on_growth(changed, _single_sizes(connection, [number for number, key in changed.items() if numeric(key.params)]))
+    yield from on_growth(changed, _sizes(connection, [number for number, key in changed.items() if numeric(key.params)]))
 
 
 def _spelt(connection: Connection, touched: Collection[SeriesKey]) -> Spelt:
@@ -93,15 +93,15 @@ def _scattered(connection: Connection, changed: Sequence[int]) -> Iterator[Scatt
             yield Scattered(number, layout(counts), runs, fewest, largest)
 
 
-def _single_sizes(connection: Connection, numbers: Sequence[int]) -> Mapping[int, int]:
-    """The GPUs of the run, or its ranks x threads, of each series all of whose runs have as many."""
+def _sizes(connection: Connection, numbers: Sequence[int]) -> Mapping[int, int | None]:
+    """The GPUs of the run, or its ranks x threads, of each series; ``None``: its runs have several."""
     counts = {name: func.coalesce(func.nullif(results.c[name], UNKNOWN), 1) for name in LAYOUT}
     gpus = counts["nodes"] * counts["gpus_per_node"]
     cores = counts["nodes"] * counts["ranks_per_node"] * counts["threads_per_rank"]
     size = case((results.c.gpus_per_node > 0, gpus), else_=cores)
-    found = {}
+    found: dict[int, int | None] = {}
     for part in chunks(list(numbers)):
         chosen = select(results.c.series_id, func.min(size), func.max(size)).where(results.c.series_id.in_(part), STANDING)
         rows = connection.execute(chosen.group_by(results.c.series_id).order_by(results.c.series_id))
-        found.update({number: least for number, least, most in rows if least == most})
+        found.update({number: least if least == most else None for number, least, most in rows})
     return found

@@ -199,7 +199,9 @@ WEAK = "if it only counts them, or in weak scaling, load the file again with '--
         ((1000, 1990, 4060), "wall_time", "s", WEAK),
         ((1000, 2000, 4000), "throughput", "cells/s", WEAK),
         ((1000, 1000, 1000), "wall_time", "s", ""),
-        ((1000, 3000, 4000), "wall_time", "s", ""),
+        ((1000, 3000, 4000), "wall_time", "s", "no two sizes have the same 'size', so each counts as a problem of its own; "),
+        ((0.31, 0.22, 0.17), "wall_time", "s", "no two sizes have the same 'size'"),
+        ((1000, 3000, 3000), "wall_time", "s", ""),
         (("small", "large", "huge"), "wall_time", "s", ""),
     ],
 )
@@ -208,6 +210,14 @@ def test_a_problem_that_grows_with_the_size_is_noted(store: Store, cells: Sequen
     rows = "".join(f"a,{cell},1,{n},{metric},{9 + n},{unit}\n" for n, cell in zip((1, 2, 4), cells, strict=True))
     notes = store.load([csv_table(f"application,params.size,nodes,ranks_per_node,metric,value,unit\n{rows}")], ME).notes
     assert [said in note for note in notes] == ([True] if said else [])
+
+
+def test_parameters_that_differ_at_each_size_are_noted_together(store: Store) -> None:
+    """Not the one that is the same at all sizes."""
+    rows = "".join(f"a,{n / 10 + 1},{8000 // n},cg,200,{n},wall_time,{9 / n}\n" for n in (1, 2, 4))
+    header = "application,params.waiting,params.local,params.solver,params.steps,nodes,metric,value"
+    (note,) = store.load([csv_table(f"{header}\n{rows}")], ME).notes
+    assert note.startswith("application a, metric wall_time, unit s, solver cg: no two sizes have the same 'local', 'waiting', so each")
 
 
 @pytest.mark.parametrize(
