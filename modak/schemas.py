@@ -92,7 +92,7 @@ _AS_WRITTEN: Final[Mapping[str, Schema]] = {
             {"type": "array", "items": {"enum": _MODELS}},
             {
                 "type": "string",
-                "pattern": rf"^[\[\]\s,'\"]*(({'|'.join(_MODELS)})([\[\]\s,'\"]+|$))*$",
+                "pattern": rf"^[\[\]\s,'\x22]*(({'|'.join(_MODELS)})([\[\]\s,'\x22]+|$))*$",
                 "description": "several: [mpi, openmp]",
             },
         ],

@@ -65,6 +65,14 @@ def test_a_schema_is_complete_in_itself(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_patterns_are_those_of_javascript(kind: str) -> None:
+    """Validators that read patterns as Unicode ones (Ajv does) refuse the whole schema for an escape without a meaning, and ``(?P<…>``."""
+    written = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(schema(kind)))
+    known = re.compile(r"(?:[^\\]|\\(?:[wWsSdDbB^$\\.*+?()\[\]{}|/]|x[0-9a-f]{2}))*")
+    assert [pattern for pattern in map(json.loads, written) if not known.fullmatch(pattern) or re.search(r"\(\?[^:=!]", pattern)] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_same_schema_serves_openapi(kind: str) -> None:
     """Its parts refer to each other as components."""
     found = components(kind)
