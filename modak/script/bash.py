@@ -1,8 +1,8 @@
 """Lines of bash, each with its meaning: the text, and the events that a parser must find in it.
 
 A :class:`Line` is made from words, never by pasting text together. Its events are recorded when it is made, so that
-:mod:`modak.script.gate` can compare the finished script with them. Text of MODAK's own that is not a plain command is a
-:func:`fixed` line, whose events are declared by hand.
+:mod:`modak.script.gate` can compare the finished script with them. Of text of MODAK's own that is not a plain command
+the parser finds the events: :func:`modak.script.shelltext.ours`.
 """
 
 from __future__ import annotations
@@ -191,11 +191,6 @@ def require(name: str, why: str) -> Line:
 def comment(text: str) -> Line:
     """A comment."""
     return Line(f"# {text}")
-
-
-def fixed(text: str, *events: Event) -> Line:
-    """Text of MODAK's own, with its events declared by hand."""
-    return Line(text, events)
 
 
 def function(name: str, body: Line) -> Line:

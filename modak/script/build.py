@@ -17,7 +17,7 @@ from modak.errors import RequestError
 from modak.jobs.spec import BuildSpec, JobSpec, Resources
 from modak.runtimes import Runtime
 from modak.runtimes.image import PART
-from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, need, run, shell_function, word, write
+from modak.script.bash import Event, Expansion, Line, command_line, either, need, run, shell_function, word, write
 from modak.script.parts import Script, exports, finish, modules, preamble, section, valid
 from modak.script.shelltext import substituted
 from modak.script.staging import NOT_STAGED
@@ -183,7 +183,7 @@ def _part(folder: str) -> Line:
     template = f"{folder}.part.XXXXXX"
     text = f"$(mktemp -u -- {template})"
     asked: Event = ("command", ("mktemp",), ("-u",), ("--",), (template,))
-    return fixed(f'MODAK_PART="{text}"', ("set", "MODAK_PART", (Expansion(text),)), ("command_substitution",), asked)
+    return Line(f'MODAK_PART="{text}"', (("set", "MODAK_PART", (Expansion(text),)), ("command_substitution",), asked))
 
 
 def _folder(source: str) -> str:

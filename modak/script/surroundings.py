@@ -24,13 +24,11 @@ from modak.schedulers import Scheduler
 from modak.script import gate
 from modak.script.affinity import affinity
 from modak.script.bash import (
-    Expansion,
     Line,
     command_line,
     comment,
     either,
     export,
-    fixed,
     function,
     need,
     parts,
@@ -41,7 +39,7 @@ from modak.script.bash import (
     word,
 )
 from modak.script.parts import exports, modules, section
-from modak.script.shelltext import code
+from modak.script.shelltext import code, ours
 from modak.script.staging import writable
 from modak.text import words
 from modak.text.words import Word
@@ -268,5 +266,5 @@ def _gpu(job: JobSpec) -> tuple[Line, ...]:
     advice = "no GPU is visible on this node: check the partition and the GPUs that the job requests"
     if vendor in _DEVICE:
         return (need(run("test", "-e", _DEVICE[vendor]), NO_GPU, advice),)
-    given = fixed('test -n "${CUDA_VISIBLE_DEVICES:-}"', ("command", ("test",), ("-n",), (Expansion("CUDA_VISIBLE_DEVICES:-"),)))
+    given = ours('test -n "${CUDA_VISIBLE_DEVICES:-}"')
     return (need(either(given, quiet(run("nvidia-smi", "-L"))), NO_GPU, advice),)
