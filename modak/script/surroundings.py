@@ -35,8 +35,6 @@ from modak.script.bash import (
     quiet,
     run,
     subshell,
-    variable,
-    word,
 )
 from modak.script.parts import exports, modules, section
 from modak.script.shelltext import code, ours
@@ -127,7 +125,7 @@ def of_any_run(job: JobSpec) -> JobSpec:
     handed = job.attributes.copy_variables
     return changed(
         job,
-        command=tuple([word(variable(name)) for name in words.variables(job.command)]),
+        command=tuple(map(words.variable, words.variables(job.command))),
         environment=dict(sorted(job.environment.items())),
         attributes=replace(_ANY_RUN, copy_variables=handed) if handed else _ANY_RUN,
         pre=(),
@@ -194,7 +192,7 @@ def _common(job: JobSpec, scheduler_name: str) -> Common:
 
 def _wrapped(runtime: Runtime, job: JobSpec) -> tuple[tuple[Word, ...], Mapping[str, Word]]:
     """The runtime's words before the command, and what it writes in place of variables of the command, by their names."""
-    outside = {name: word(variable(name)) for name in words.variables(job.command)}
+    outside = {name: words.variable(name) for name in words.variables(job.command)}
     wrapped = runtime.wrap(job, tuple(outside.values()))
     before, inside = wrapped[: len(wrapped) - len(outside)], wrapped[len(wrapped) - len(outside) :]
     return before, {name: new for (name, old), new in zip(outside.items(), inside, strict=True) if new != old}
