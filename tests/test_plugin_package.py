@@ -39,7 +39,8 @@ from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
 from modak.schedulers.header import FIELDS, with_site
 from modak.schedulers.notices import no_option
-from modak.script.bash import assign, variable, word
+from modak.script.bash import assign
+from modak.text.words import variable, word
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class TakTuk(Launcher):
         return job.resources.nodes > 1
 
     def words(self, job, scheduler, exported):
-        return ("taktuk", "-f", word(variable(scheduler.host_file)), "broadcast", "exec")
+        return ("taktuk", "-f", variable(scheduler.host_file), "broadcast", "exec")
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Kameleon(Runtime):
         return (assign("MODAK_IMAGE", job.container.file),)
 
     def wrap(self, job, command):
-        return ("kameleon", "run", word(variable("MODAK_IMAGE")), "--", *command)
+        return ("kameleon", "run", variable("MODAK_IMAGE"), "--", *command)
 
     def build(self, job, definition, context):
         return ()

@@ -13,7 +13,7 @@ from modak.facts import FileSystem
 from modak.jobs.spec import Copy, Staging
 from modak.target import Target
 from modak.text.amounts import size
-from modak.text.words import Joined, Variable, Word, lead
+from modak.text.words import Word, lead, variable
 
 COMMON: Final = "default-common"
 """The storage class if the request names none."""
@@ -109,7 +109,7 @@ def _places(target: Target) -> tuple[FileSystem, ...]:
 
 
 def _place(found: FileSystem) -> Word:
-    return found.path if found.path else Joined(parts=(Variable(variable=found.path_variable or ""),))
+    return found.path if found.path else variable(found.path_variable or "")
 
 
 def _stripes(request: Request, nodes: int) -> int:

@@ -21,7 +21,7 @@ from modak.text.programs import (
     torch_starter,
     without_starter,
 )
-from modak.text.words import Joined, Variable, Word, line, literal, variables
+from modak.text.words import Word, line, literal, variable, variables
 from modak.tuning.setting import option_words
 
 OTHERS: Final = LAUNCHERS | {"jsrun", "charmrun", "mpirun.lsf"}
@@ -49,7 +49,7 @@ def command_of(request: Request, launcher: str, scheduler: str) -> tuple[tuple[W
         return (*setting, *_interpreted(command, request, launcher), *option_words(request)), notices
     runs = f"the script runs the program whose path, without arguments, is in the variable {COMMAND}, and stops if it is not set"
     text = f"no executable is given; {runs}"
-    named = Joined(parts=(Variable(variable=COMMAND),))
+    named = variable(COMMAND)
     return (named, *request.application.arguments), (Notice(field="application.executable", message=text),)
 
 
@@ -151,7 +151,7 @@ def is_interpreted(command: tuple[Word, ...]) -> bool:
 def tells_threads(command: tuple[Word, ...]) -> bool:
     """Whether a command says how many threads or processes its program starts, or how many threads each of these has.
 
-    >>> tells_threads(("blastn", "-num_threads", Joined(parts=(Variable(variable="MODAK_THREADS"),)))), tells_threads(("ccx", "-i", "beam"))
+    >>> tells_threads(("blastn", "-num_threads", variable("MODAK_THREADS"))), tells_threads(("ccx", "-i", "beam"))
     (True, False)
     >>> tells_threads(("sh", "-c", "seq 9 | OMP_NUM_THREADS=1 xargs -P 4 ./run"))
     True

@@ -9,8 +9,9 @@ from typing import Final
 from packaging.version import Version
 
 from modak.jobs.spec import Container, JobSpec
-from modak.script.bash import Line, need, variable
+from modak.script.bash import Line, need
 from modak.script.shelltext import ours
+from modak.text.words import variable
 
 OTHER_MPI: Final = 77
 """Exit status if launcher and library do not work together."""

@@ -13,9 +13,9 @@ from modak.launchers.base import Launcher, kept_back, openmp
 from modak.launchers.family import TITLES, VERSION_SAYS, answers, compatible, library_family
 from modak.launchers.srun import own_environment
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, comment, variable, word
+from modak.script.bash import Line, comment
 from modak.script.shelltext import code, ours
-from modak.text.words import Listed, Word
+from modak.text.words import Joined, Listed, Word, variable
 
 Words = Callable[[JobSpec, Scheduler, tuple[str, ...]], tuple[Word, ...]]
 
@@ -86,11 +86,11 @@ def flavour(job: JobSpec) -> str:
 def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
     """Open MPI 4 and 5: ``ppr`` ranks a node, ``PE`` cores each. By ssh, other nodes see only the variables that ``-x`` names."""
     has = job.resources
-    hosts: tuple[Word, ...] = ("--hostfile", word(variable(scheduler.host_file))) if scheduler.host_file and has.nodes > 1 else ()
+    hosts: tuple[Word, ...] = ("--hostfile", variable(scheduler.host_file)) if scheduler.host_file and has.nodes > 1 else ()
     own = _named(job, exported, *(("LD_LIBRARY_PATH",) if job.all_modules else ()))
     names: tuple[Word, ...] = tuple(each for name in own for each in ("-x", name)) if has.nodes > 1 else ()
     if _finds_names(job, scheduler):
-        names = (word(Listed(variable="MODAK_NAMED")), *(("-x", _LATER) if _LATER in own else ()))
+        names = (Joined(parts=(Listed(variable="MODAK_NAMED"),)), *(("-x", _LATER) if _LATER in own else ()))
     return ("mpirun", *hosts, "-n", str(has.ranks), *_placed(job), *names)
 
 

@@ -8,7 +8,8 @@ from typing import Final
 from modak.jobs.spec import JobSpec
 from modak.launchers.base import Launcher
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, comment, fixed
+from modak.script.bash import Line, comment
+from modak.script.shelltext import ours
 from modak.text.words import Word
 
 _OF_A_RANK: Final = ("PMI_FD", "PMIX_NAMESPACE", "SLURM_STEP_ID", "SLURM_STEPID")
@@ -30,7 +31,7 @@ class NoLauncher(Launcher):
         if not scheduler.is_slurm:
             return ()
         why = comment("a program with MPI would look for the process manager of the session in which this script was submitted")
-        return why, fixed(f"unset {' '.join(_OF_A_RANK)}", ("unset", *_OF_A_RANK))
+        return why, ours(f"unset {' '.join(_OF_A_RANK)}")
 
     def words(self, job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> tuple[Word, ...]:
         """Nothing."""

@@ -14,10 +14,10 @@ from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.base import USUAL, Launcher, kept_back, openmp
 from modak.launchers.jsrun import JSRUN
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, assign, export, variable, word
+from modak.script.bash import Expansion, Line, assign, export
 from modak.script.shelltext import ours
 from modak.text.programs import is_python, is_script, split_env
-from modak.text.words import Word
+from modak.text.words import Word, variable, word
 
 _SLURM: Final = (
     'MODAK_HOSTS="$(scontrol show hostnames "${SLURM_JOB_NODELIST:?}")"',

@@ -9,8 +9,8 @@ from modak.jobs.spec import JobSpec
 from modak.recipes.forms import Form
 from modak.runtimes import hostmpi, image
 from modak.runtimes.base import Runtime
-from modak.script.bash import Line, quiet, run, variable, word
-from modak.text.words import Word
+from modak.script.bash import Line, quiet, run
+from modak.text.words import Word, variable
 
 PULLED: Final = ("docker", "oras", "library", "shub")
 GPU: Final = {"nvidia": "--nv", "amd": "--rocm"}
@@ -47,10 +47,10 @@ class Apptainer(Runtime):
         """GPU flags go before the image; the job's directories are bound in (home and the submit directory are there)."""
         has = image.container(job)
         gpu = (GPU[has.gpu_vendor],) if has.gpu_vendor in GPU else ()
-        named = (word(variable(name)) for name in image.places(job, command) if name != "HOME")
+        named = (variable(name) for name in image.places(job, command) if name != "HOME")
         binds: tuple[Word, ...] = (*has.policy.binds, *named, *hostmpi.binds(job))
         bound = (each for bind in binds for each in ("--bind", bind))
-        return (self.name, "exec", *gpu, *bound, word(image.IMAGE), *hostmpi.inside(job, command))
+        return (self.name, "exec", *gpu, *bound, image.IMAGE, *hostmpi.inside(job, command))
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """An unprivileged build. The image gets its name when it is complete, and then replaces an existing one."""
@@ -65,4 +65,4 @@ class Apptainer(Runtime):
         return (image.runtime_present(self.name), image.present("-r", image.how_to_get(job, "SINGULARITY_DIR", self.fetching(job))))
 
     def _genuine(self, job: JobSpec) -> tuple[Line, ...]:
-        return image.genuine(job, self._present(job), quiet(run(self.name, "verify", "--local", word(image.IMAGE))))
+        return image.genuine(job, self._present(job), quiet(run(self.name, "verify", "--local", image.IMAGE)))

@@ -17,10 +17,10 @@ from modak.jobs.spec import JobSpec
 from modak.launchers.family import apart
 from modak.runtimes import hostmpi, image
 from modak.runtimes.base import Runtime
-from modak.script.bash import Expansion, Line, assign, need, run, variable, word
+from modak.script.bash import Expansion, Line, assign, need, run
 from modak.script.shelltext import ours
 from modak.text.grammar import SQUASHFS_ENDINGS
-from modak.text.words import Word, replaced
+from modak.text.words import Word, replaced, variable, word
 
 DEFAULT_ENVIRONMENT: Final = Version("0.27")
 """The first version in which ``--set-env`` without a value reads the image's own environment."""
@@ -109,10 +109,10 @@ class Charliecloud(Runtime):
         binds += [word(variable(name), f":{target}") for name, target in at.items()]
         binds += [f"{path}:{path}" for path in has.policy.binds]
         inner = tuple(replaced(each, {**at, "PWD": _SUBMIT, "TMPDIR": "/tmp"}) for each in command)  # noqa: S108 - ch-run binds it there
-        bound = (_bind(each) for each in (*binds, *hostmpi.binds(job)))
+        bound = (word("--bind=", each) for each in (*binds, *hostmpi.binds(job)))
         options = (*_home(job), *_environment(job), *_cdi(job), *bound, f"--cd={_SUBMIT}", *_joined(job))
         inside = hostmpi.inside(job, inner, at)
-        return ("ch-run", *options, word(image.IMAGE), "--", *inside)
+        return ("ch-run", *options, image.IMAGE, "--", *inside)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Built in Charliecloud's own storage without privileges; the image gets its name when it is complete.
@@ -189,10 +189,6 @@ def _cdi(job: JobSpec) -> tuple[Word, ...]:
     has = image.container(job)
     kind = _KIND.get(has.gpu_vendor or "") if has.policy.cdi else None
     return (f"--cdi={kind}",) if kind else ()
-
-
-def _bind(of: Word) -> Word:
-    return f"--bind={of}" if isinstance(of, str) else word("--bind=", *of.parts)
 
 
 def _peers(job: JobSpec) -> int:

@@ -10,9 +10,9 @@ from modak.jobs.spec import JobSpec
 from modak.launchers.family import apart
 from modak.runtimes import image
 from modak.runtimes.base import Runtime
-from modak.script.bash import Line, holds, need, run, variable, word
+from modak.script.bash import Line, holds, need, run
 from modak.text.grammar import SQUASHFS_ENDINGS
-from modak.text.words import Word
+from modak.text.words import Word, variable, word
 
 _UNBOUND: Final = "Enroot uses the MPI of the image: the host's MPI is not bound into the container"
 _ALONE: Final = (
@@ -58,13 +58,13 @@ class Enroot(Runtime):
         places = image.bound(job, command)
         here = variable("PWD")
         if job.slurm_step:
-            mounts = [part for at, place in enumerate(places) for part in ("," if at else "", *place, ":", *place)]
+            mounts = [part for at, place in enumerate(places) for part in ("," if at else "", place, ":", place)]
             bound = (word("--container-mounts=", *mounts), word("--container-workdir=", here))
             return (word("--container-image=", image.IMAGE), *bound, *command)
         exported = (each for name in job.environment for each in ("--env", name))
-        mounted = (each for place in places for each in ("--mount", word(*place, ":", *place)))
+        mounted = (each for place in places for each in ("--mount", word(place, ":", place)))
         inside: tuple[Word, ...] = ("env", word("--chdir=", here), *command)
-        return (self.name, "start", *exported, *mounted, word(image.IMAGE), *inside)
+        return (self.name, "start", *exported, *mounted, image.IMAGE, *inside)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Podman builds the image, and Enroot imports it, into a file that gets its name when it is complete."""

@@ -11,9 +11,8 @@ from typing import Final
 
 from modak.facts import HostMpi
 from modak.jobs.spec import JobSpec
-from modak.runtimes.image import Place
-from modak.script.bash import Expansion, Line, assign, need, require, run, variable, word
-from modak.text.words import Variable, Word
+from modak.script.bash import Expansion, Line, assign, need, require, run
+from modak.text.words import Word, variable, word
 
 MISSING: Final = 73
 """Exit status if the host's MPI, or its mount point in the image, is missing."""
@@ -34,21 +33,21 @@ def setup(job: JobSpec, more: str = "") -> tuple[Line, ...]:
     return require(mpi.library_dir_variable or "", why), path
 
 
-def preflight(job: JobSpec, image: Variable | None) -> tuple[Line, ...]:
+def preflight(job: JobSpec, image: Word | None) -> tuple[Line, ...]:
     """Checks that what is bound exists on the host and, if ``image`` (a directory) is given, has a mount point in it."""
     found = []
     absent = " is not on this node: the host MPI cannot be bound into the container"
     for place in _places(job):
-        found.append(need(run("test", "-e", word(*place)), MISSING, *place, absent))
+        found.append(need(run("test", "-e", place), MISSING, place, absent))
         if image:
             advice = " is not in the image: create it there, empty; it is the mount point of the host MPI"
-            found.append(need(run("test", "-e", word(image, *place)), MISSING, *place, advice))
+            found.append(need(run("test", "-e", word(image, place)), MISSING, place, advice))
     return tuple(found)
 
 
 def binds(job: JobSpec) -> tuple[Word, ...]:
     """``SOURCE:DESTINATION`` of each, both the same."""
-    return tuple(word(*place, ":", *place) for place in _places(job))
+    return tuple(word(place, ":", place) for place in _places(job))
 
 
 def inside(job: JobSpec, command: tuple[Word, ...], other: Mapping[str, str] = _NOTHING) -> tuple[Word, ...]:
@@ -64,11 +63,10 @@ def _mpi(job: JobSpec) -> HostMpi | None:
     return mpi if mpi and mpi.bindable else None
 
 
-def _places(job: JobSpec) -> tuple[Place, ...]:
+def _places(job: JobSpec) -> tuple[Word, ...]:
     mpi = _mpi(job)
     if not mpi:
         return ()
-    library: Place = (mpi.library_dir,) if mpi.library_dir else (variable(mpi.library_dir_variable or ""),)
+    library = mpi.library_dir or variable(mpi.library_dir_variable or "")
     manager = mpi.pmi_library if mpi.family == "intel-mpi" and job.launcher == "srun" else None
-    managed_by: tuple[Place, ...] = ((manager,),) if manager else ()
-    return (library, *((folder,) for folder in mpi.fabric_dirs), *managed_by)
+    return (library, *mpi.fabric_dirs, *((manager,) if manager else ()))

@@ -8,10 +8,10 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import Container, JobSpec
-from modak.script.bash import Expansion, Line, assign, holds, installed, need, run, variable, word
+from modak.script.bash import Expansion, Line, assign, holds, installed, need, run
 from modak.script.shelltext import ours
 from modak.text import words
-from modak.text.words import Variable, Word
+from modak.text.words import Word, variable
 
 NO_RUNTIME: Final = 71
 NO_IMAGE: Final = 72
@@ -21,9 +21,8 @@ NOT_GENUINE: Final = 81
 PLACES: Final = ("HOME", "MODAK_SCRATCH", "MODAK_STORAGE", "PROJECT", "SCRATCH", "WORK", "WORKSPACE_DIR")
 """Variables that hold a host directory; :func:`places` says which of them a job binds."""
 
-Place = tuple[str | Variable, ...]
-IMAGE: Final[Variable] = variable("MODAK_IMAGE")
-PART: Final[Word] = word(variable("MODAK_PART"))
+IMAGE: Final[Word] = variable("MODAK_IMAGE")
+PART: Final[Word] = variable("MODAK_PART")
 """What :func:`part` sets."""
 
 
@@ -40,10 +39,9 @@ def places(job: JobSpec, command: tuple[Word, ...]) -> tuple[str, ...]:
     return tuple(name for name in PLACES if name in used)
 
 
-def bound(job: JobSpec, command: tuple[Word, ...]) -> tuple[Place, ...]:
+def bound(job: JobSpec, command: tuple[Word, ...]) -> tuple[Word, ...]:
     """Host directories that are bound at their own path: the submit directory, the site's, the job's own."""
-    named = ((variable(name),) for name in places(job, command))
-    return ((variable("PWD"),), *((path,) for path in container(job).policy.binds), *named)
+    return (variable("PWD"), *container(job).policy.binds, *map(variable, places(job, command)))
 
 
 def bind_paths(job: JobSpec, separators: str = ":", *, here: bool = True) -> tuple[Line, ...]:
@@ -53,9 +51,9 @@ def bind_paths(job: JobSpec, separators: str = ":", *, here: bool = True) -> tup
     ``here``: the submit directory is bound. The job's own directory is made later, and its storage has a check of its own.
     """
     named = [name for name in places(job, job.command) if name not in ("MODAK_SCRATCH", "MODAK_STORAGE")]
-    wanted: tuple[Place, ...] = (*((path,) for path in container(job).policy.binds), *((variable(name),) for name in named))
+    wanted: tuple[Word, ...] = (*container(job).policy.binds, *map(variable, named))
     advice = " is not on this node, but has to be bound into the container: is its file system mounted?"
-    there = (need(run("test", "-e", word(*place)), NO_BIND, *place, advice) for place in wanted)
+    there = (need(run("test", "-e", place), NO_BIND, place, advice) for place in wanted)
     return (*there, *_without(separators, (*(("PWD",) if here else ()), *named)))
 
 
@@ -102,7 +100,7 @@ def part() -> Line:
 
 def complete(*options: str) -> Line:
     """The image gets its name: that of :func:`part` in place of the temporary one."""
-    return run("mv", "-f", *options, "--", PART, word(IMAGE))
+    return run("mv", "-f", *options, "--", PART, IMAGE)
 
 
 def tag(name: str) -> str:
@@ -138,7 +136,7 @@ def listed(runtime: str, name: str, how: str) -> Line:
 
 def present(test: str, how: str) -> Line:
     """A check that the image can be read; ``how`` says how to get it."""
-    return need(run("test", test, word(IMAGE)), NO_IMAGE, IMAGE, f" cannot be read: {how}")
+    return need(run("test", test, IMAGE), NO_IMAGE, IMAGE, f" cannot be read: {how}")
 
 
 def notices(*texts: str) -> tuple[Notice, ...]:

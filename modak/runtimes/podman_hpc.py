@@ -10,9 +10,9 @@ from modak.jobs.spec import JobSpec
 from modak.launchers.family import ONE_ABI, by_mpi, pmi
 from modak.runtimes import image
 from modak.runtimes.base import Runtime
-from modak.script.bash import Line, assign, run, variable, word
+from modak.script.bash import Line, assign, run
 from modak.text.grammar import registry_host
-from modak.text.words import Word
+from modak.text.words import Word, variable, word
 
 _BY_MODULE: Final = "Podman-HPC provides the host's MPI by a module of the site (--mpich, --openmpi-pmix): its library is not bound"
 
@@ -46,16 +46,16 @@ class PodmanHpc(Runtime):
         """The host's environment is passed on; the command starts in the submit directory."""
         has = image.container(job)
         gpu = ("--device=/dev/dri",) if has.gpu_vendor == "intel" else ("--gpu",) if has.gpu_vendor else ()
-        binds = (each for place in image.bound(job, command) for each in ("--volume", word(*place, ":", *place)))
-        here = word(variable("PWD"))
-        return (self.name, "run", "--rm", "--env-host", *gpu, *self._connected(job), *binds, "--workdir", here, word(image.IMAGE), *command)
+        binds = (each for place in image.bound(job, command) for each in ("--volume", word(place, ":", place)))
+        here = variable("PWD")
+        return (self.name, "run", "--rm", "--env-host", *gpu, *self._connected(job), *binds, "--workdir", here, image.IMAGE, *command)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Built by an ordinary user, then made readable for jobs."""
         return (
             image.runtime_present(self.name),
-            run(self.name, "build", "-t", word(image.IMAGE), "-f", definition, context),
-            run(self.name, "migrate", word(image.IMAGE)),
+            run(self.name, "build", "-t", image.IMAGE, "-f", definition, context),
+            run(self.name, "migrate", image.IMAGE),
         )
 
     def _called(self, job: JobSpec) -> str:

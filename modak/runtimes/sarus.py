@@ -10,8 +10,8 @@ from modak.jobs.spec import JobSpec
 from modak.launchers.family import by_mpi
 from modak.runtimes import image
 from modak.runtimes.base import Runtime
-from modak.script.bash import Line, assign, run, variable, word
-from modak.text.words import Word
+from modak.script.bash import Line, assign, run
+from modak.text.words import Word, variable, word
 
 _UNHOOKED: Final = (
     "Sarus' MPI hook replaces libraries of MPICH's interface; the image holds Open MPI, whose ranks use the image's own library"
@@ -49,8 +49,8 @@ class Sarus(Runtime):
         """The command starts in the submit directory."""
         has = image.container(job)
         hook = ("--mpi",) if by_mpi(job) and has.mpi != "openmpi" else ()
-        mounts = (word("--mount=type=bind,source=", *place, ",destination=", *place) for place in image.bound(job, command))
-        return (self.name, "run", *hook, *mounts, word("--workdir=", variable("PWD")), word(image.IMAGE), *command)
+        mounts = (word("--mount=type=bind,source=", place, ",destination=", place) for place in image.bound(job, command))
+        return (self.name, "run", *hook, *mounts, word("--workdir=", variable("PWD")), image.IMAGE, *command)
 
     def build(self, job: JobSpec, definition: Word, context: Word) -> tuple[Line, ...]:
         """Podman builds and saves the image, and Sarus loads it. Podman would refuse to replace the archive of an earlier build."""
@@ -59,7 +59,7 @@ class Sarus(Runtime):
             image.runtime_present("podman"),
             image.runtime_present(self.name),
             run("rm", "-f", "--", archive),
-            run("podman", "build", "-t", word(image.IMAGE), "-f", definition, context),
-            run("podman", "save", "-o", archive, word(image.IMAGE)),
-            run(self.name, "load", archive, word(image.IMAGE)),
+            run("podman", "build", "-t", image.IMAGE, "-f", definition, context),
+            run("podman", "save", "-o", archive, image.IMAGE),
+            run(self.name, "load", archive, image.IMAGE),
         )

@@ -40,9 +40,10 @@ from modak.schedulers.notices import (
     too_few_named,
 )
 from modak.schedulers.qsub import SHELL, date_time, job_name, letters, qsub_warnings, rerunnable, site_resources, walltime
-from modak.script.bash import Line, need, run, variable, word
+from modak.script.bash import Line, need, run
 from modak.text.amounts import counted
 from modak.text.hosts import expand_nodes
+from modak.text.words import variable
 
 USUAL: Final = ("smp", "mpi")
 """Names of parallel environments if the site names none: on one node, on several."""
@@ -140,7 +141,7 @@ class GridEngine(Scheduler):
         where = f"on each of {nodes} nodes" if nodes > 1 else "on one node"
         share = f"the job needs {counted(each, 'slot')} {where}"
         advice = f"{share}: name a parallel environment that allocates them so (-pe in the system file)"
-        return (need(run("awk", _COUNT % (each, nodes), word(variable("PE_HOSTFILE"))), FEWER_CPUS, advice),)
+        return (need(run("awk", _COUNT % (each, nodes), variable("PE_HOSTFILE")), FEWER_CPUS, advice),)
 
 
 def _slots(job: JobSpec, named: Sequence[str]) -> tuple[Option, ...]:

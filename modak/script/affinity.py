@@ -8,9 +8,9 @@ from modak.jobs.spec import JobSpec
 from modak.launchers import Launcher
 from modak.schedulers import Scheduler
 from modak.schedulers.base import FEWER_CPUS
-from modak.script.bash import Line, assign, command_line, comment, need, piped, variable, without_input, word
+from modak.script.bash import Line, assign, command_line, comment, need, piped, without_input
 from modak.script.shelltext import ours
-from modak.text.words import Word
+from modak.text.words import Word, variable
 
 MOST_NODES: Final = 32
 """On more nodes the check would take too long."""
@@ -30,7 +30,7 @@ def affinity(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Li
     before = (*launcher.words(job, scheduler, ()), *job.launcher_options)
     if not before and has.cores_per_rank == 1:
         return ()  # what the script starts itself has a CPU
-    program: tuple[Word, ...] = ("bash", "-c", word(variable("MODAK_PROBE")), "probe", str(has.cores_per_rank))
+    program: tuple[Word, ...] = ("bash", "-c", variable("MODAK_PROBE"), "probe", str(has.cores_per_rank))
     starts = without_input(command_line((*before, *program), (len(before),)))  # srun and mpirun would read the application's input
     fewer = "a rank has fewer CPUs than planned: check the cores per rank, and whether the site sets a binding of its own"
     advice = f"{fewer}; without any counts above, the launcher could not start the ranks: see its own message"

@@ -1,8 +1,8 @@
 """Lines of bash, each with its meaning: the text, and the events that a parser must find in it.
 
 A :class:`Line` is made from words, never by pasting text together. Its events are recorded when it is made, so that
-:mod:`modak.script.gate` can compare the finished script with them. Text of MODAK's own that is not a plain command is a
-:func:`fixed` line, whose events are declared by hand.
+:mod:`modak.script.gate` can compare the finished script with them. Of text of MODAK's own that is not a plain command
+the parser finds the events: :func:`modak.script.shelltext.ours`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from modak.text import words
-from modak.text.words import Joined, Variable, Word
+from modak.text.words import Word, word
 
 Event = tuple[Any, ...]
 """``("command", word, …)``, ``("set", name, word)``, ``("redirect", descriptor, operator, word)``, ``("heredoc", delimiter, body)`` or
@@ -61,22 +61,6 @@ cached: Final = lru_cache(maxsize=2048)
 BLANK: Final = Line("")
 _TO_NOTHING: Final[Event] = ("redirect", "", ">", ("/dev/null",))
 _ERRORS_TOO: Final[Event] = ("redirect", "2", ">&", ("1",))
-
-
-def word(*parts: str | Variable) -> Word:
-    """A word of literals and variables.
-
-    >>> words.shell(word(Variable(variable="MODAK_IMAGE"), "/usr/lib"))
-    '"${MODAK_IMAGE:?}"/usr/lib'
-    """
-    if any(isinstance(part, Variable) for part in parts):
-        return Joined(parts=tuple(part for part in parts if part != ""))
-    return "".join(part for part in parts if isinstance(part, str))
-
-
-def variable(name: str) -> Variable:
-    """``${NAME}``; the script stops if it is not set."""
-    return Variable(variable=name)
 
 
 def parts(of: Word) -> Parts:
@@ -171,10 +155,11 @@ def behind(line: Line) -> Line:
     return _extended(line, " &", ("&",))
 
 
-def need(check: Line, status: int, *message: str | Variable) -> Line:
+def need(check: Line, status: int, *message: Word) -> Line:
     """A check; if it fails, the job ends with ``status`` and a message that says what to do."""
-    stop = run(STOP, str(status), word(*message))
-    said = f"{STOP} {status} {_prose(message)}"
+    stated = word(*message)
+    stop = run(STOP, str(status), stated)
+    said = f"{STOP} {status} {_prose(stated)}"
     return Line(f"{check.text} ||\n    {said}", (*check.events, ("||",), *stop.events))
 
 
@@ -191,11 +176,6 @@ def require(name: str, why: str) -> Line:
 def comment(text: str) -> Line:
     """A comment."""
     return Line(f"# {text}")
-
-
-def fixed(text: str, *events: Event) -> Line:
-    """Text of MODAK's own, with its events declared by hand."""
-    return Line(text, events)
 
 
 def function(name: str, body: Line) -> Line:
@@ -283,9 +263,9 @@ def _quoted(value: Parts) -> str:
     return "".join([f'"${{{part.text}}}"' if isinstance(part, Expansion) else shlex.quote(part) for part in value]) or "''"
 
 
-def _prose(message: Sequence[str | Variable]) -> str:
+def _prose(message: Word) -> str:
     """A message in double quotes, which are easier to read than single ones; in single quotes if it contains special characters."""
-    plain = all(not set(part) & set('"\\$`!\n') for part in message if isinstance(part, str))
-    if not plain:
-        return words.shell(word(*message))
-    return '"' + "".join(f"${{{part.expanded}}}" if isinstance(part, Variable) else part for part in message) + '"'
+    said = (message,) if isinstance(message, str) else message.parts
+    if any(set(part) & set('"\\$`!\n') for part in said if isinstance(part, str)):
+        return words.shell(message)
+    return '"' + "".join([part if isinstance(part, str) else f"${{{part.expanded}}}" for part in said]) + '"'

@@ -17,7 +17,7 @@ from modak.errors import RequestError
 from modak.jobs.spec import BuildSpec, JobSpec, Resources
 from modak.runtimes import Runtime
 from modak.runtimes.image import PART
-from modak.script.bash import Event, Expansion, Line, command_line, either, fixed, need, run, shell_function, word, write
+from modak.script.bash import Event, Expansion, Line, command_line, either, need, run, shell_function, write
 from modak.script.parts import Script, exports, finish, modules, preamble, section, valid
 from modak.script.shelltext import substituted
 from modak.script.staging import NOT_STAGED
@@ -106,7 +106,7 @@ def _application(job: JobSpec, build: BuildSpec, runtime: Runtime) -> Iterator[L
     if build.command and job.container:
         yield from section("checks", runtime.preflight(job))
     if build.source and posixpath.normpath(build.source) != ".":  # "." is built where it lies: it cannot be copied into itself
-        place = word(*_source(build.source))
+        place = _source(build.source)
         folder = _folder(build.source)
         yield from section("fetch the sources, unless they are there", _fetch(build.source, place, folder))
         if not _is_one_file(build.source):
@@ -130,10 +130,10 @@ def _may_be_a_file(source: str) -> bool:
     return not source.startswith("https://") and bool(_ONE_FILE.search(source))
 
 
-def _source(source: str) -> tuple[str | words.Variable, ...]:
+def _source(source: str) -> Word:
     field = "application.build.src"
     (found,) = words.parse(valid(SourceText, source, field), field=field)
-    return (found,) if isinstance(found, str) else found.parts
+    return found
 
 
 def _is_one_file(source: str) -> bool:
@@ -183,7 +183,7 @@ def _part(folder: str) -> Line:
     template = f"{folder}.part.XXXXXX"
     text = f"$(mktemp -u -- {template})"
     asked: Event = ("command", ("mktemp",), ("-u",), ("--",), (template,))
-    return fixed(f'MODAK_PART="{text}"', ("set", "MODAK_PART", (Expansion(text),)), ("command_substitution",), asked)
+    return Line(f'MODAK_PART="{text}"', (("set", "MODAK_PART", (Expansion(text),)), ("command_substitution",), asked))
 
 
 def _folder(source: str) -> str:

@@ -165,9 +165,8 @@ def _not_itself(job: JobSpec) -> tuple[Line, ...]:
         return ()
     theirs = run("grep", "-s", "-q", "-x", "-F", "-e", WRITTEN, "--", file)
     why = "is a job script of MODAK's, which would start itself again and again: save it under another name than that of its program"
-    named = (file,) if isinstance(file, str) else file.parts
     check = Line(f"! {theirs.text}", (("negated_command", ""), ("!",), *theirs.events))
-    return section("the program is not this script", (need(check, ITSELF, *named, f" {why}"),))
+    return section("the program is not this script", (need(check, ITSELF, file, f" {why}"),))
 
 
 def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Scheduler) -> Line:

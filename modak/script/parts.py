@@ -13,7 +13,8 @@ from modak.errors import RequestError
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
 from modak.script import gate
-from modak.script.bash import BLANK, STOP, Expansion, Line, comment, either, export, fixed, installed, need, run, variable, word
+from modak.script.bash import BLANK, STOP, Line, comment, either, export, installed, need, run
+from modak.script.shelltext import ours
 from modak.text.faults import fault_in
 from modak.text.grammar import CopiedName
 
@@ -22,6 +23,8 @@ WRITTEN: Final = "# written by MODAK"
 """A line of all scripts, by which they are told from others."""
 _OURS: Final = frozenset({"PYTHONNOUSERSITE", "PYTHONUNBUFFERED", "PYTHONHASHSEED"})
 PLAN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_STOP: Final = f"""{STOP}() {{ printf 'modak: %s\\n' "$2" >&2; exit "$1"; }}"""
+"""``modak_stop STATUS SENTENCE``."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +54,13 @@ def preamble(submit_dir: str | None, *, or_here: bool = False) -> tuple[Line, ..
 
     There is no ``set -u``: module functions and Conda fail under it. MODAK's own variables are checked where they are used.
     """
-    inside = f"{submit_dir}:-."
-    enter = fixed(f'cd -- "${{{inside}}}"', ("command", ("cd",), ("--",), (Expansion(inside),))) if or_here else None
+    otherwise = "-." if or_here else "?"
     lines = (
         *section("stop at the first error; unset inherited variables that could run code"),
         run("set", "-e", "-o", "pipefail"),
-        fixed("unset BASH_ENV ENV CDPATH", ("unset", "BASH_ENV", "ENV", "CDPATH")),
-        *((enter or run("cd", "--", word(variable(submit_dir))),) if submit_dir else ()),
-        _stop(),
+        ours("unset BASH_ENV ENV CDPATH"),
+        *((ours(f'cd -- "${{{submit_dir}:{otherwise}}}"'),) if submit_dir else ()),
+        ours(_STOP),
     )
     return (gate.sound(lines),)
 
@@ -103,14 +105,3 @@ def valid(grammar: Any, value: str, field: str) -> str:
     if why := fault_in(grammar, value):
         raise RequestError(f"{value!r:.80}: {why}", field=field)
     return value
-
-
-def _stop() -> Line:
-    """``modak_stop STATUS SENTENCE``."""
-    return fixed(
-        f'{STOP}() {{ printf \'modak: %s\\n\' "$2" >&2; exit "$1"; }}',
-        ("function", STOP),
-        ("command", ("printf",), ("modak: %s\\n",), (Expansion("2"),)),
-        ("redirect", "", ">&", ("2",)),
-        ("command", ("exit",), (Expansion("1"),)),
-    )

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from modak.script import gate
-from modak.script.bash import Line, fixed, function
+from modak.script.bash import Line, function
 from modak.script.meaning import Unparsable, meaning
 from modak.text.grammar import UNSOUND
 
@@ -77,14 +77,14 @@ def with_lines(text: str, kinds: Collection[str]) -> str:
 def ours(text: str) -> Line:
     """Shell text of MODAK's own, without any value of a request; the parser itself finds its events."""
     whole = text.strip("\n")
-    return fixed(whole, *meaning(whole))
+    return Line(whole, tuple(meaning(whole)))
 
 
 @lru_cache(maxsize=256)
 def code(text: str) -> Line:
     """Trusted shell text; the parser itself finds its events."""
     whole = substituted(text).strip("\n")
-    return fixed(whole, *meaning(whole))
+    return Line(whole, tuple(meaning(whole)))
 
 
 def placeholders(text: str) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, Part, command_line, export, need, parts, require, run, shell_function, variable, word
+from modak.script.bash import Expansion, Line, Part, command_line, export, need, parts, require, run, shell_function
 from modak.script.ending import NOW, is_array, log_of, task
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_parts
-from modak.text.words import Variable, Word, lead, shell, variables
+from modak.text.words import Word, lead, shell, variable, variables, word
 
 NO_SCRATCH: Final = 79
 NOT_STAGED: Final = 80
@@ -111,7 +111,7 @@ def writable(job: JobSpec) -> tuple[Line, ...]:
     if not job.storage:
         return ()
     advice = " is not writable on this node: is it the right storage for this system?"
-    return (need(run("test", "-w", word(variable("MODAK_STORAGE"))), NO_SCRATCH, variable("MODAK_STORAGE"), advice),)
+    return (need(run("test", "-w", variable("MODAK_STORAGE")), NO_SCRATCH, variable("MODAK_STORAGE"), advice),)
 
 
 def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
@@ -159,7 +159,7 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
     if not job.staging or not job.staging.out:
         return ()
     advice = ": check that the run wrote them there, and free space and write permission at the destination"
-    message = ("results could not be copied out of ", Variable(variable="MODAK_SCRATCH"), advice)
+    message = ("results could not be copied out of ", variable("MODAK_SCRATCH"), advice)
     return section("stage out", (need(run("modak_stage_out"), NOT_STAGED, *message), ours("MODAK_COPIED=1")))
 
 
@@ -242,4 +242,4 @@ def _local(file: Word) -> Word:
     """The file's path as tar takes it for one of this machine: in ``12:00.tar`` it would see a host."""
     if ":" not in lead(file).partition("/")[0]:
         return file
-    return word("./", *((file,) if isinstance(file, str) else file.parts))
+    return word("./", file)

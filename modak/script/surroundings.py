@@ -24,24 +24,20 @@ from modak.schedulers import Scheduler
 from modak.script import gate
 from modak.script.affinity import affinity
 from modak.script.bash import (
-    Expansion,
     Line,
     command_line,
     comment,
     either,
     export,
-    fixed,
     function,
     need,
     parts,
     quiet,
     run,
     subshell,
-    variable,
-    word,
 )
 from modak.script.parts import exports, modules, section
-from modak.script.shelltext import code
+from modak.script.shelltext import code, ours
 from modak.script.staging import writable
 from modak.text import words
 from modak.text.words import Word
@@ -129,7 +125,7 @@ def of_any_run(job: JobSpec) -> JobSpec:
     handed = job.attributes.copy_variables
     return changed(
         job,
-        command=tuple([word(variable(name)) for name in words.variables(job.command)]),
+        command=tuple(map(words.variable, words.variables(job.command))),
         environment=dict(sorted(job.environment.items())),
         attributes=replace(_ANY_RUN, copy_variables=handed) if handed else _ANY_RUN,
         pre=(),
@@ -196,7 +192,7 @@ def _common(job: JobSpec, scheduler_name: str) -> Common:
 
 def _wrapped(runtime: Runtime, job: JobSpec) -> tuple[tuple[Word, ...], Mapping[str, Word]]:
     """The runtime's words before the command, and what it writes in place of variables of the command, by their names."""
-    outside = {name: word(variable(name)) for name in words.variables(job.command)}
+    outside = {name: words.variable(name) for name in words.variables(job.command)}
     wrapped = runtime.wrap(job, tuple(outside.values()))
     before, inside = wrapped[: len(wrapped) - len(outside)], wrapped[len(wrapped) - len(outside) :]
     return before, {name: new for (name, old), new in zip(outside.items(), inside, strict=True) if new != old}
@@ -268,5 +264,5 @@ def _gpu(job: JobSpec) -> tuple[Line, ...]:
     advice = "no GPU is visible on this node: check the partition and the GPUs that the job requests"
     if vendor in _DEVICE:
         return (need(run("test", "-e", _DEVICE[vendor]), NO_GPU, advice),)
-    given = fixed('test -n "${CUDA_VISIBLE_DEVICES:-}"', ("command", ("test",), ("-n",), (Expansion("CUDA_VISIBLE_DEVICES:-"),)))
+    given = ours('test -n "${CUDA_VISIBLE_DEVICES:-}"')
     return (need(either(given, quiet(run("nvidia-smi", "-L"))), NO_GPU, advice),)

@@ -7,12 +7,13 @@ from typing import Final
 from modak.dsl import Signal
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, assign, behind, command_line, into, parts, quiet, run, shell_function, variable, word
+from modak.script.bash import Line, assign, behind, command_line, into, parts, quiet, run, shell_function
 from modak.script.ending import NOW, log_of, names_run, reads_output, report_of
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_lines
 from modak.script.staging import gather_log
 from modak.text import words
+from modak.text.words import variable, word
 
 _WAIT: Final = """
 modak_wait() {
@@ -171,6 +172,6 @@ def _signalled(signal: Signal, command: Line) -> tuple[Line, ...]:
 def _forward_signal(job: JobSpec, signal: Signal) -> Line:
     """Sends the ranks the signal. ``srun`` would end them on TERM and HUP and ignores INT, so Slurm itself signals the job step."""
     if job.slurm_step:
-        task = (variable("SLURM_ARRAY_JOB_ID"), "_", variable("SLURM_ARRAY_TASK_ID"))
-        return run("scancel", f"--signal={signal.name}", word(*task) if job.attributes.array else word(variable("SLURM_JOB_ID")))
-    return run("kill", "-s", signal.name, word(variable("MODAK_RUN")))
+        task = word(variable("SLURM_ARRAY_JOB_ID"), "_", variable("SLURM_ARRAY_TASK_ID"))
+        return run("scancel", f"--signal={signal.name}", task if job.attributes.array else variable("SLURM_JOB_ID"))
+    return run("kill", "-s", signal.name, variable("MODAK_RUN"))

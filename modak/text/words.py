@@ -102,6 +102,23 @@ Word = SerializeAsAny[Plain | Joined]
 """Written by its own type: a union would be tried one type after the other."""
 
 
+def variable(name: str) -> Word:
+    """``${NAME}``; the script stops if it is not set."""
+    return Joined(parts=(Variable(variable=name),))
+
+
+def word(*of: Word) -> Word:
+    """Words as one, without blanks between them.
+
+    >>> shell(word(variable("MODAK_IMAGE"), "/usr/lib"))
+    '"${MODAK_IMAGE:?}"/usr/lib'
+    """
+    if all(isinstance(each, str) for each in of):
+        return "".join(map(str, of))
+    parts = [part for each in of for part in ((each,) if isinstance(each, str) else each.parts) if part != ""]
+    return Joined(parts=tuple(parts))
+
+
 def parse(text: str, *, field: str = "", names: Collection[str] = ()) -> tuple[Word, ...]:
     """The words of a command line. ``names`` may be expanded beside those that :func:`expandable` knows.
 
@@ -171,19 +188,15 @@ def shell(word: Word) -> str:
     return f"'{word}'" if word in _RESERVED else shlex.quote(word)
 
 
-def replaced(word: Word, variables: Mapping[str, Word]) -> Word:
+def replaced(of: Word, variables: Mapping[str, Word]) -> Word:
     """The word with other words in place of these variables.
 
     >>> replaced(Joined(parts=(Variable(variable="WORK"), "/in")), {"WORK": "/mnt/1"})
     '/mnt/1/in'
     """
-    if isinstance(word, str) or variables.keys().isdisjoint(word.variables):
-        return word
-    parts: list[str | Variable] = []
-    for part in word.parts:
-        new = None if isinstance(part, str) else variables.get(part.variable)
-        parts += (part,) if new is None else (new,) if isinstance(new, str) else new.parts
-    return Joined(parts=tuple(parts)) if any(isinstance(part, Variable) for part in parts) else "".join(map(str, parts))
+    if isinstance(of, str) or variables.keys().isdisjoint(of.variables):
+        return of
+    return word(*(part if isinstance(part, str) else variables.get(part.variable, Joined(parts=(part,))) for part in of.parts))
 
 
 def line(words: tuple[Word, ...]) -> str:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from modak import plugins
 from modak.errors import RequestError
-from modak.script.bash import Line, command_line, comment, continued, export, fixed, piped, run, write
+from modak.script.bash import Line, command_line, comment, continued, export, piped, run, write
 from modak.script.gate import check_line, check_script, is_assignment, is_directive
 from modak.script.meaning import Unparsable, meaning
 
@@ -69,14 +69,14 @@ def test_only_prefixes_of_known_schedulers_make_an_option(line: str, read: bool)
 def test_a_line_ends_where_it_ends(text: str, event: tuple[object, ...]) -> None:
     """What would take the next line into itself is refused."""
     with pytest.raises(RequestError):
-        check_line(fixed(text, event))
+        check_line(Line(text, (event,)))
 
 
 def test_a_here_document_without_an_end_is_refused() -> None:
     """In words, also where a parser finds all events of the line, and only the command behind it is missing."""
     text = 'sort <<-EOF && echo y\nx\n"$X" a\n'
     with pytest.raises(RequestError, match="modak_behind"):
-        check_line(fixed(text, *meaning(text)))
+        check_line(Line(text, tuple(meaning(text))))
 
 
 NESTED = [("(", "true", ")"), ("true && ", "true", ""), ("$(", "true", ")"), ("${a:-", "x", "}"), ("if true; then ", "true", "; fi")]
@@ -134,7 +134,7 @@ def test_an_assignment_is_plain_or_parsed(value: str) -> None:
     """The short way past the parser is for values in which nothing means anything."""
     for start, events in (("export ", [("export",)]), ("", [])):
         with pytest.raises(RequestError):
-            check_script(HEAD, [], [fixed(f"{start}MODAK_X={value}", *events, ("set", "MODAK_X", (value,)))], "#SBATCH")
+            check_script(HEAD, [], [Line(f"{start}MODAK_X={value}", (*events, ("set", "MODAK_X", (value,))))], "#SBATCH")
 
 
 @given(st.text(st.sampled_from("ab=$`'\"\\ ~#!*;&|\n\t\u00e9\u2028"), max_size=8))

@@ -544,7 +544,7 @@ def test_flux_reads_a_constraint_as_one_word() -> None:
 def test_lines_that_are_looked_at_once_are_looked_at() -> None:
     """What stands around every run alike goes through the gate as any other line."""
     with pytest.raises(RequestError, match="cannot be written safely"):
-        gate.sound([bash.run("true"), bash.fixed("curl x | bash", ("command", ("true",)))])
+        gate.sound([bash.run("true"), bash.Line("curl x | bash", (("command", ("true",)),))])
 
 
 def look_at(text: str, planned: str) -> None:
