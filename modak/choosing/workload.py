@@ -77,10 +77,15 @@ def _samples_scale(work: Workload, curve: Curve) -> float:
 
 
 def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:
-    """The requested number of epochs or steps, from ``amount`` or from the field of that name; ``None``: not given."""
+    """The requested number of epochs or steps, from ``amount`` or from the field of that name; ``None``: not given.
+
+    An amount of samples is so many epochs of the request's ``samples``.
+    """
     amount = parse_amount(work.amount) if work.amount else None
     if amount and amount.one == per:
         return amount.number
+    if amount and amount.one == "sample" and per == "epoch" and work.samples:
+        return amount.number / work.samples
     return work.epochs if per == "epoch" else work.steps
 
 
@@ -193,7 +198,8 @@ def unused_length(request: Request, curve: Curve, unit: Units | None) -> tuple[N
     known = stated(work, per) is not None
     used = ("samples",) if kind.per == "sample" else ()
     given = [] if known else [name for name in ("steps", "epochs", "samples") if getattr(work, name) and name not in used]
-    if work.amount and parse_amount(work.amount).one != per:
+    counted = (per, "sample") if per == "epoch" and work.samples else (per,)
+    if work.amount and parse_amount(work.amount).one not in counted:
         given = ["amount", *given]
     rest = "" if known else f"; the predicted time is for one {per}: give workload.{per}s"
     rest += ", or load the results again with their batch_size, nodes and ranks or GPUs" if per == "step" and work.samples and rest else ""

@@ -93,6 +93,13 @@ def test_samples_of_an_epoch_do_not_tell_problems_apart(known: Known) -> None:
     assert not [one for one in plan(known, of_two, dataset="a", epochs=2).warnings if one.field.endswith("params")]
 
 
+def test_an_amount_of_samples_is_that_many_epochs_of_them(known: Known) -> None:
+    """As if their number were given."""
+    found = plan(known, runs(metric="epoch_time"), nodes=1, amount="2e6 samples", samples=80_000, epochs=3)
+    assert found.prediction.value == pytest.approx(25 * 100.0)
+    assert not any("one epoch" in line or "not used" in line for line in (*found.advice, *(one.message for one in found.warnings)))
+
+
 def test_samples_of_whole_runs_are_a_problem_size(known: Known) -> None:
     """As in Monte Carlo codes: which one is predicted, is said."""
     of_three = [run for factor in (1, 10, 1000) for run in runs(values=(100.0 * factor,), params={"samples": str(1000 * factor)})]
