@@ -25,12 +25,10 @@ from modak.grouping import grouped
 from modak.perfmodel import Curve, Question
 from modak.perfmodel.questions import closed
 from modak.perfmodel.stops import ran_on, stops_of
-from modak.results.failures import OUT_OF_MEMORY, STOPPED
+from modak.results.failures import OUT_OF_MEMORY, STOPPED, TRIES
 from modak.target import Target
 from modak.text.amounts import counted, listed
 
-TRIES: Final = 2
-"""Runs that fail until a configuration is left out: one may have failed by chance, or by a mistake in the job."""
 SHOWN: Final = 3
 """Layouts whose failed runs a reason names."""
 LEFT_OUT: Final = "not considered: "

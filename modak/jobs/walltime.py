@@ -20,6 +20,7 @@ from modak.text.units import clock
 WALL_TIME_STEP_S: Final = 300
 LONGER: Final = 2
 """Wall time of a run that takes longer than one which was stopped, as a multiple of that one's time. Nothing tells how much longer."""
+_HUNG: Final = "if it hung, 'modak results doubt' takes it out"
 _UPPER: Final = "the upper bound of the prediction"
 
 
@@ -224,7 +225,7 @@ def _stopped_before(request: Request, decision: Decision) -> Iterator[Notice]:
     if scored.predicted is not None and scored.predicted.than[best]:
         if scored.predicted.refuted[best]:
             most = clock(math.ceil(scored.predicted.upper[best]))
-            text = f"{longer}, though at most {most} is predicted without it: how much more is a guess"
+            text = f"{longer}, though at most {most} is predicted without it: how much more is a guess ({_HUNG})"
             yield Notice(field="job_options.wall_time_limit", message=text)
     elif asked and asked <= least:
         yield Notice(field="job_options.wall_time_limit", message=f"{longer}: {clock(asked)} is too short")

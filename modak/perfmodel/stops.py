@@ -14,7 +14,7 @@ from modak.perfmodel.curves import Curve
 from modak.perfmodel.parts import on_node
 from modak.perfmodel.questions import Question, closed
 from modak.perfmodel.startup import lengths
-from modak.results.failures import STOPPED
+from modak.results.failures import STOPPED, TRIES
 
 
 class Stop(NamedTuple):
@@ -26,7 +26,7 @@ class Stop(NamedTuple):
     lengths: Mapping[str, float]
     """How much it had to do, by unit, as far as it is known."""
     between: tuple[int, float]
-    """The nearest numbers of nodes, less and more, on which a run of its layout is known to have ended; 0 and infinite: on none."""
+    """The numbers of nodes, less and more, of which it does not tell any more; 0 and infinite: there are none."""
 
     def is_no_longer(self, asked: Mapping[str, float]) -> bool:
         """Whether it had as much to do as a run of these lengths, by unit, or less."""
@@ -43,17 +43,22 @@ class Stop(NamedTuple):
 
 
 def stops_of(asked: Question, curves: Sequence[Curve], failed: Iterable[Failed]) -> list[Stop]:
-    """Those of the failed runs that were stopped and may be of the question's run, on numbers of nodes on which none of it has ended."""
+    """Those of the failed runs that were stopped and may be of the question's run, on numbers of nodes on which none of it has ended.
+
+    One alone may have hung, so it tells of its own number of nodes; :data:`TRIES` tell of others, between those on which runs have ended.
+    """
     stopped = [one for one in failed if one.series.metric == STOPPED]
     if not stopped:
         return []
     asked = closed(curves, asked)
-    ran, found = ran_on(asked, curves), list[Stop]()
-    for one in stopped:
+    ran = ran_on(asked, curves)
+    alike = [one for one in stopped if (one.layout.nodes or 1) not in ran and asked.may_have_been(one.series, one.layout)]
+    others, found = sum(one.count for one in alike) >= TRIES, list[Stop]()
+    for one in alike:
         nodes = one.layout.nodes or 1
-        if nodes not in ran and asked.may_have_been(one.series, one.layout):
-            below, above = (size for size in ran if size < nodes), (size for size in ran if size > nodes)
-            found.append(Stop(nodes, one.longest_s, lengths(one.series.params), (max(below, default=0), min(above, default=math.inf))))
+        below, above = (size for size in ran if size < nodes), (size for size in ran if size > nodes)
+        between = (max(below, default=0), min(above, default=math.inf)) if others else (nodes - 1, nodes + 1)
+        found.append(Stop(nodes, one.longest_s, lengths(one.series.params), between))
     return found
 
 

@@ -13,6 +13,9 @@ COUNTED: Final = (FAILED, OUT_OF_MEMORY)
 STOPPED: Final = "stopped_after"
 """Seconds after which a run was stopped, at a limit or by somebody: it takes longer than that."""
 METRICS: Final = (*COUNTED, STOPPED)
+TRIES: Final = 2
+"""Runs that fail until a configuration is left out, and runs of a layout that are stopped until others are expected to take as long: one
+may have failed, or hung, by chance, or by a mistake in the job."""
 
 WORDS: Final = {
     **dict.fromkeys(("oom", "out of memory", "out_of_memory"), OUT_OF_MEMORY),

@@ -256,9 +256,9 @@ def test_plans_end_where_runs_fail(known: Known) -> None:
     assert max(failures.values()) == 2
 
 
-def stopped(seconds: float, counts: COUNTS = (8, 4, 12), **series: Any) -> Failed:
+def stopped(seconds: float, counts: COUNTS = (8, 4, 12), count: int = 2, **series: Any) -> Failed:
     """Runs of which the longest was stopped after so many seconds."""
-    return failed(counts, STOPPED, 2, unit="s", **series).model_copy(update={"longest_s": seconds})
+    return failed(counts, STOPPED, count, unit="s", **series).model_copy(update={"longest_s": seconds})
 
 
 def lasting(**length: int) -> Request:
@@ -269,6 +269,7 @@ def lasting(**length: int) -> Request:
 
 UP_TO_FOUR = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
 TOLD = "a run of this layout was stopped, so this one takes more than 00:20:00"
+HUNG = "if it hung, 'modak results doubt' takes it out"
 ON_EIGHT = {"node_count": 8, "process_count_per_node": 4, "core_count_per_process": 12}
 
 
@@ -281,7 +282,7 @@ def test_a_run_that_was_stopped_takes_longer(known: Known, params: dict[str, str
     assert (found.longer_than, found.basis) == (1200, "heuristic")
     assert 1200 < (found.lower or 0) < (found.value or 0) < (found.upper or 0) <= (plan.wall_time_s or 0)
     assert (plan.wall_time_s or 0) > 2 * 1200
-    warned = f"{TOLD}, though at most 00:01:48 is predicted without it: how much more is a guess"
+    warned = f"{TOLD}, though at most 00:01:48 is predicted without it: how much more is a guess ({HUNG})"
     assert [warning.message for warning in plan.warnings if TOLD in warning.message] == [warned]
     longer = "8 nodes x 4x12 takes more than 20 min, because a run of this layout was stopped on 8 nodes after 20 min"
     assert f"{longer}; without that, 100 s would be predicted" in plan.decisions
@@ -305,9 +306,24 @@ def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> N
     assert chosen(after) == (4, 4, 12)
 
 
+def test_one_run_that_was_stopped_may_have_hung(known: Known) -> None:
+    """So it tells of no other number of nodes; two of a layout do, but for one where another one has ended since."""
+    hung, other, elsewhere = (stopped(1200, counts, 1) for counts in ((8, 4, 12), (7, 4, 12), (8, 12, 4)))
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+
+    def least(times: dict[COUNTS, float], *runs: Failed) -> list[float | None]:
+        after = facts(known, times, runs)
+        on = (ON_EIGHT | {"node_count": nodes} for nodes in (6, 8, 12))
+        return [recommend(asked(job_options=counts, optimisation=wanted), after).choices[0].prediction.longer_than for counts in on]
+
+    assert least(UP_TO_FOUR, hung) == least(UP_TO_FOUR, hung, elsewhere) == [None, 1200, None]
+    assert least(UP_TO_FOUR, hung, other) == [1200, 1200, 800]
+    assert least({**UP_TO_FOUR, (7, 4, 12): 115.0}, hung, other) == [None, 1200, None]
+
+
 @pytest.mark.parametrize("objective", [{"minimise": "time"}, {"minimise": "node_hours", "deadline": "00:03:10"}])
 def test_sizes_are_not_stopped_one_after_the_other(known: Known, objective: dict[str, Any]) -> None:
-    """A program that takes ten times what its results make of it on more nodes than they had: the third run has ended, at the latest."""
+    """A program that takes ten times what its results make of it on more nodes than they had: the fourth run has ended, at the latest."""
     wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
     request, runs = asked(optimisation={**wanted, "objective": objective}), list[Failed]()
     for _ in range(6):
@@ -315,8 +331,8 @@ def test_sizes_are_not_stopped_one_after_the_other(known: Known, objective: dict
         nodes, given = plan.configuration.nodes, plan.wall_time_s or 0
         if 120 + 800 / nodes * (10 if nodes > 4 else 1) <= given:
             break
-        runs.append(stopped(given - 60, (nodes, 4, 12)))
-    assert len(runs) <= 2
+        runs.append(stopped(given - 60, (nodes, 4, 12), 1))
+    assert len(runs) <= 3
 
 
 @pytest.mark.parametrize(
