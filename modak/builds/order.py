@@ -62,7 +62,7 @@ class Order:
 
     def as_json(self) -> dict[str, Any]:
         """A JSON object that :func:`order_from` takes."""
-        return asdict(self) | {"claims": dict(self.claims)}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

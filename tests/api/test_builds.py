@@ -106,10 +106,14 @@ def test_a_recipe_is_ordered_as_its_plan_shows_it(site: Site, tmp_path: Path, ru
         assert told.json()["id"] == order(site, {"job": request["job"]}).json()["id"]
 
 
-def test_a_job_that_needs_no_build_is_not_found(site: Site, document: dict[str, Any]) -> None:
-    """The message names the image that it has."""
+@pytest.mark.parametrize(
+    ("target", "image"), [({}, "private://lrz/intel-tensorflow:1.11-horovod-intelmpi2019"), ({"container_runtime": "none"}, "none")]
+)
+def test_a_job_that_needs_no_build_is_not_found(site: Site, document: dict[str, Any], target: dict[str, str], image: str) -> None:
+    """The message names the image that it has, if it has one."""
+    document["job"]["target"] |= target
     answer = order(site, {"job": document["job"]})
-    assert (answer.status_code, "that request needs no build" in answer.json()["detail"]) == (404, True)
+    assert (answer.status_code, answer.json()["detail"]) == (404, f"optimisation: that request needs no build: its image is {image}")
 
 
 def test_a_builder_comes_by_itself(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from modak.builds.order import Site, of_recipe, of_text
+from modak.builds.order import Site, of_recipe, of_text, order_from
 from modak.errors import RequestError
 from modak.recipes.offline import Mirrors, base_images, hosts, offline
 from modak.recipes.plan import Extras, Hardware, Recipe, plan
@@ -124,6 +125,14 @@ def test_a_base_image_comes_from_the_sites_folder(tmp_path: Path) -> None:
     assert of_recipe(made(), "charliecloud", Site(bases=str(tmp_path))).bases == ((f"{tmp_path}/ubuntu-24.04.tar.gz", "ubuntu:24.04"),)
 
 
+def test_an_order_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """By the builder, from the database."""
+    (tmp_path / "ubuntu-24.04").mkdir()
+    order = of_recipe(made(), "charliecloud", Site(bases=str(tmp_path)), also=("tar", "directory", "tar"))
+    assert order_from(json.loads(json.dumps(order.as_json()))) == order
+    assert order.also == ("directory", "tar")
+
+
 def test_a_base_image_that_the_site_lacks_is_named(tmp_path: Path) -> None:
     """With the file that it has to be."""
     with pytest.raises(RequestError, match=r"MODAK_BASE_IMAGES_DIR: .* has no ubuntu-24\.04\.sif or the directory ubuntu-24\.04"):
@@ -170,7 +179,8 @@ def test_a_dockerfile_that_begins_with_no_image_is_refused(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("section", ["%setup", "%Pre", "%%setup", "%arguments\n  x=%set\n{{x}}up", "%arguments\n  x=\n{{ x }}%setup"])
 def test_no_recipe_runs_on_the_machine_that_builds(tmp_path: Path, section: str) -> None:
-    """Whoever wrote it, and if a build argument stands for the section's name."""
+    """Whoever wrote it, and if a build argument stands for the section's name. In a Dockerfile these lines are nothing but a file's."""
+    of_text(f"FROM x\nLABEL modak.framework=openmpi\nRUN cat <<'E' >/x\n{section}\nE\n", "charliecloud", "x", tmp_path)
     with pytest.raises(RequestError, match="outside of any container"):
         of_text(f"Bootstrap: docker\nFrom: x\n{section}\n  rm -rf /\n%labels\n modak.framework mpi\n", "apptainer", "x", tmp_path)
 
