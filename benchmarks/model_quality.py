@@ -29,7 +29,7 @@ import numpy as np
 from benchmarks import parameter_quality
 from benchmarks.calibration import fit_shape, fit_width
 from benchmarks.output import say
-from benchmarks.protocols import PROTOCOLS, every_prefix
+from benchmarks.protocols import PROTOCOLS, every_prefix, forecasts, misses, with_relatives
 from modak.arrays import Array
 from modak.perfmodel import evaluation, intervals
 from modak.perfmodel.baselines import BASELINES
@@ -97,10 +97,10 @@ def scaling_quality(observed: Sequence[Observed], extrap: str | None, least_size
     for protocol, split in PROTOCOLS.items():
         todo = evaluation.tasks(observed, split, least_sizes)
         actual = np.concatenate([task.actual for task in todo])
-        own = evaluation.forecasts(todo)
-        answers = {"MODAK": [one.value for one in own], "MODAK, no node counts": [one.value for one in evaluation.forecasts(_blind(todo))]}
+        own = forecasts(todo)
+        answers = {"MODAK": [one.value for one in own], "MODAK, no node counts": [one.value for one in forecasts(_blind(todo))]}
         if protocol != "each inner size":
-            answers["MODAK, with relatives"] = [one.value for one in evaluation.with_relatives(todo, observed, own)]
+            answers["MODAK, with relatives"] = [one.value for one in with_relatives(todo, observed, own)]
         for name, model in BASELINES.items():
             answers[name] = [model(np.array(t.shown.sizes), np.array(t.shown.costs), np.array(t.asked)) for t in todo]
         if extrap:
@@ -153,8 +153,8 @@ class Judged:
     def __init__(self, observed: Sequence[Observed]) -> None:
         outer = evaluation.tasks(observed, every_prefix, least_sizes=3)
         inner = evaluation.tasks(observed, evaluation.each_inner, least_sizes=4)
-        alone, between = evaluation.forecasts(outer), evaluation.forecasts(inner)
-        together = evaluation.with_relatives(outer, observed, alone)
+        alone, between = forecasts(outer), forecasts(inner)
+        together = with_relatives(outer, observed, alone)
         helped = [k for k, one in enumerate(together) if one.relatives]
         self.error_known = np.concatenate([~np.isnan(answer.error) for answer in alone])
         """Whether the forecasts ``outside`` have a validation error: their series show three sizes or more."""
@@ -189,7 +189,7 @@ class Judged:
         rows = np.vstack([intervals.features(answer) for answer in answers])
         names = np.array([observed[task.place].collection for task in todo for _ in task.asked])
         weight = np.array([1 / per_series[task.place] for task in todo for _ in task.asked])
-        return rows, evaluation.misses(todo, answers), weight / weight.mean(), names
+        return rows, misses(todo, answers), weight / weight.mean(), names
 
 
 def interval_quality(observed: Sequence[Observed]) -> None:
@@ -198,11 +198,11 @@ def interval_quality(observed: Sequence[Observed]) -> None:
     short_series(observed, chosen)
     for protocol, pooled in (("largest two", False), ("smaller half", False), ("each inner size", False), ("largest two", True)):
         todo = evaluation.tasks(observed, PROTOCOLS[protocol])
-        answers = evaluation.forecasts(todo)
+        answers = forecasts(todo)
         if pooled:
-            answers = evaluation.with_relatives(todo, observed, answers)
+            answers = with_relatives(todo, observed, answers)
         names = [observed[task.place].collection for task in todo for _ in task.asked]
-        miss = evaluation.misses(todo, answers)
+        miss = misses(todo, answers)
         each: list[intervals.Sides] = []
         for title, of_collection in chosen.items():
             each = [
@@ -227,13 +227,13 @@ def interval_quality(observed: Sequence[Observed]) -> None:
 def short_series(observed: Sequence[Observed], chosen: Mapping[str, Mapping[str, Calibration]]) -> None:
     """Coverage of predictions from the first one, two, … sizes of longer series, by doublings: for users with few results."""
     todo = evaluation.tasks(observed, every_prefix, least_sizes=3)
-    answers = evaluation.forecasts(todo)
+    answers = forecasts(todo)
     say("\n90 % intervals beyond the first sizes of a series, by doublings: predictions, coverage, of which slower, width")
     for sizes, (title, of_collection) in product(SHORT_SIZES, chosen.items()):
         pairs = [(task, answer) for task, answer in zip(todo, answers, strict=True) if len(task.shown.sizes) == sizes]
         if not pairs:
             continue
-        miss = evaluation.misses(*zip(*pairs, strict=True))
+        miss = misses(*zip(*pairs, strict=True))
         far = np.concatenate([answer.doublings.ravel() for _, answer in pairs])
         each = [intervals.half_widths(answer, calibration=of_collection[observed[task.place].collection]) for task, answer in pairs]
         width, cells = intervals.Sides.joined(each), []
@@ -253,8 +253,8 @@ def signed_errors(observed: Sequence[Observed]) -> None:
     Every series has equal weight in a mean.
     """
     todo = [task for task in evaluation.tasks(observed, every_prefix) if len(task.shown.sizes) >= LEAST_SHOWN]
-    answers = evaluation.forecasts(todo)
-    miss, far = evaluation.misses(todo, answers), np.concatenate([one.doublings.ravel() for one in answers])
+    answers = forecasts(todo)
+    miss, far = misses(todo, answers), np.concatenate([one.doublings.ravel() for one in answers])
     owners = np.array([task.place for task in todo for _ in task.asked])
     names = np.array([observed[place].collection for place in owners])
     say("\nlog of measured over forecast cost by doublings beyond the sizes shown: predictions, mean, median (positive: slower)")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from benchmarks.model_quality import read_scaling
 from benchmarks.output import say
-from benchmarks.protocols import PROTOCOLS
+from benchmarks.protocols import PROTOCOLS, forecasts
 from modak.arrays import Array
 from modak.perfmodel import evaluation, nodestep, scaling
 from modak.perfmodel.evaluation import Observed
@@ -68,7 +68,7 @@ def _errors(observed: Sequence[Observed], protocol: str, constants: Mapping[tupl
         for place, value in constants.items():
             setattr(*place, value)
         todo = evaluation.tasks(observed, PROTOCOLS[protocol])
-        found = evaluation.forecasts(todo)
+        found = forecasts(todo)
     finally:
         for place, value in usual.items():
             setattr(*place, value)

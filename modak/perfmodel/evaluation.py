@@ -12,10 +12,8 @@ from typing import Final
 import numpy as np
 
 from modak.arrays import Array
-from modak.grouping import grouped
 from modak.perfmodel.intervals import Sides
-from modak.perfmodel.relatives import Family, pool
-from modak.perfmodel.scaling import Forecast, Mixture, Series, evaluate, fit_many
+from modak.perfmodel.scaling import Series
 
 LEAST_SIZES: Final = 5
 """Shorter series are not used: too few sizes would be left."""
@@ -101,25 +99,6 @@ def tasks(observed: Sequence[Observed], split: Split, least_sizes: int = LEAST_S
     return tuple(made)
 
 
-def forecasts(all_tasks: Sequence[Task], mixtures: Sequence[Mixture] | None = None) -> tuple[Forecast, ...]:
-    """MODAK's forecast of each task, from its own series only; ``mixtures``: those fitted to what is shown, if they are at hand."""
-    fits = fit_many([task.shown for task in all_tasks]) if mixtures is None else mixtures
-    return tuple(evaluate(mixture, task.asked, task.nodes) for mixture, task in zip(fits, all_tasks, strict=True))
-
-
-def with_relatives(all_tasks: Sequence[Task], observed: Sequence[Observed], own: Sequence[Forecast]) -> tuple[Forecast, ...]:
-    """The forecasts ``own``, pooled with the other series of the application in the same collection, of which nothing is hidden."""
-    names = [(one.collection, one.application) for one in observed]
-    places = grouped(range(len(observed)), names.__getitem__)
-    families = {name: Family([observed[place].series for place in members]) for name, members in places.items()}
-    pooled = []
-    for task, forecast in zip(all_tasks, own, strict=True):
-        name = names[task.place]
-        kin = families[name].kin_of(task.shown, itself=places[name].index(task.place))
-        pooled.append(pool(forecast, task.shown.sizes[-1], kin, task.asked))
-    return tuple(pooled)
-
-
 def summarise(actual: Array, predicted: Array) -> Summary:
     """Figures of predictions; both arrays have one length."""
     error = np.abs(predicted / actual - 1)
@@ -130,11 +109,6 @@ def summarise(actual: Array, predicted: Array) -> Summary:
         off_by_double=float(np.mean(error > 1)),
         non_positive=float(np.mean(~(predicted > 0))),
     )
-
-
-def misses(all_tasks: Sequence[Task], answers: Sequence[Forecast]) -> Array:
-    """Log of measured over forecast cost, of all tasks concatenated."""
-    return np.concatenate([np.log(task.actual) - answer.log_value for task, answer in zip(all_tasks, answers, strict=True)])
 
 
 def coverage(miss: Array, width: Sides, collections: Sequence[str]) -> Coverage:

@@ -8,7 +8,7 @@ seconds, or the inverse of a throughput.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
@@ -18,13 +18,13 @@ from modak.arrays import Array
 from modak.grouping import grouped
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.curves import FEW_SIZES, Curve
+from modak.perfmodel.curves import FEW_SIZES, Curve, fitted
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
-from modak.perfmodel.intervals import Sides, half_widths
+from modak.perfmodel.forecasts import PooledForecast, pooled_forecast
+from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.problemproof import hide_problems
-from modak.perfmodel.repeats import at_least, noise
-from modak.perfmodel.scaling import Forecast, Mixture, fit_many
+from modak.perfmodel.repeats import at_least
 
 SHOWN: Final = FEW_SIZES
 """At least this many sizes are shown: fewer do not make a curve."""
@@ -144,51 +144,47 @@ def _observed(curve: Curve) -> Observed:
     return Observed(curve.measured, curve.series.application, f"{curve.scale} {curve.series.metric}")
 
 
-def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, *, pooled: bool) -> list[Accuracy]:
-    """MODAK's figures from each series alone, and if ``pooled`` with relatives (which do not count between measured sizes)."""
-    mixtures = fit_many([task.shown for task in todo])
-    alone = evaluation.forecasts(todo, mixtures)
-    least = _noise(todo, curves, mixtures)
-    answers = {ALONE: (alone, [half_widths(one) for one in alone])}
-    if pooled:
-        together = evaluation.with_relatives(todo, observed, alone)
-        answers[RELATIVES] = (together, [_width(own, one) for own, one in zip(alone, together, strict=True)])
-    found = []
-    for name, (forecasts, widths) in answers.items():
-        whole = Sides.joined([at_least(each, one) for each, one in zip(widths, least, strict=True)]).at_level(level)
-        found.append(_judged(name, todo, observed, forecasts, whole))
-    return found
-
-
-def _noise(todo: Sequence[Task], curves: Sequence[Curve], mixtures: Sequence[Mixture]) -> list[float]:
-    """The least half-width of the intervals of each task, by how much the shown runs scatter, and those of the application's others."""
+def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, *, pooled: bool) -> Iterator[Accuracy]:
+    """MODAK's figures from all that is known of the application, and if ``pooled`` also from each series alone: between measured sizes
+    relatives do not count. What other runs scatter always counts."""
+    shown = fitted([_shown(curves[task.place], task) for task in todo])
     applications = grouped(curves, lambda curve: curve.series.application)
-    found = []
-    for task, mixture in zip(todo, mixtures, strict=True):
-        curve = curves[task.place]
-        found.append(noise(_shown(curve, task, mixture), [one for one in applications[curve.series.application] if one is not curve]))
-    return found
+    together = [_forecast(each, _others(curves[task.place], applications), task) for each, task in zip(shown, todo, strict=True)]
+    if pooled:
+        alone = [_forecast(each, (), task) for each, task in zip(shown, todo, strict=True)]
+        wide = [one._replace(width=at_least(one.width, each.noise)) for one, each in zip(alone, together, strict=True)]
+        yield _judged(ALONE, todo, observed, wide, level)
+    yield _judged(RELATIVES if pooled else ALONE, todo, observed, together, level)
 
 
-def _shown(curve: Curve, task: Task, mixture: Mixture) -> Curve:
-    """The curve at the sizes that are shown. Its scatter is that of all its repeats, with the degrees of freedom of those sizes."""
-    counts = dict(zip(curve.sizes, curve.repeats, strict=True))
-    repeats = tuple(counts[size] for size in task.shown.sizes)
-    freedom = sum(repeats) - len(repeats)
+def _others(curve: Curve, applications: Mapping[str, Sequence[Curve]]) -> list[Curve]:
+    """The other curves of its application."""
+    return [one for one in applications[curve.series.application] if one is not curve]
+
+
+def _shown(curve: Curve, task: Task) -> Curve:
+    """The curve at the sizes that are shown, not fitted yet. Its scatter is that of all its repeats, with the degrees of freedom of those
+    sizes."""
+    places = [curve.sizes.index(size) for size in task.shown.sizes]
+    columns = {name: tuple(getattr(curve, name)[place] for place in places) for name in ("sizes", "costs", "repeats", "nodes")}
+    freedom = sum(columns["repeats"]) - len(places)
     scatter = curve.scatter.model_copy(update={"freedom": freedom}) if curve.scatter and freedom else None
-    return curve.model_copy(update={"sizes": task.shown.sizes, "repeats": repeats, "mixture": mixture, "scatter": scatter})
+    return curve.model_copy(update={**columns, "scatter": scatter})
 
 
-def _width(own: Forecast, pooled: Forecast) -> Sides:
-    """Half-widths: of the pooled forecast where relatives changed it, else of the series' own."""
-    return half_widths(pooled).where(pooled.log_value != own.log_value, half_widths(own))
+def _forecast(curve: Curve, others: Sequence[Curve], task: Task) -> PooledForecast:
+    """That of the hidden sizes; of weak scaling for one unit of size, as tasks have it."""
+    sizes = np.array(task.asked)
+    found = pooled_forecast(curve, others, sizes, sizes if task.nodes is None else np.array(task.nodes))
+    return found._replace(log_value=found.log_value - np.log(sizes)) if curve.grows else found
 
 
-def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[Forecast], width: Sides) -> Accuracy:
-    miss = evaluation.misses(todo, answers)
-    far = np.concatenate([answer.doublings for answer in answers])
+def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[PooledForecast], level: float) -> Accuracy:
+    values = [np.exp(answer.log_value) for answer in answers]
+    miss = np.log(np.concatenate([task.actual for task in todo]) / np.concatenate(values))
+    width, far = Sides.joined(answer.width for answer in answers), np.concatenate([answer.doublings for answer in answers])
     owners = [observed[task.place].collection for task in todo for _ in task.asked]
-    return _with_intervals(_figures(name, todo, observed, [answer.value for answer in answers]), miss, width, owners, far)
+    return _with_intervals(_figures(name, todo, observed, values), miss, width.at_level(level), owners, far)
 
 
 def _with_intervals(figures: Accuracy, miss: Array, width: Sides, owners: Sequence[str], doublings: Array) -> Accuracy:

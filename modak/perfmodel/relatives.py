@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from modak.arrays import Array, Flags, Ints
+from modak.arrays import Array, Flags
 from modak.perfmodel import startup
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast, Series, evaluate
@@ -51,58 +50,41 @@ class Kin:
     """Root mean square of the change of the log ratio of costs a doubling."""
 
 
-@dataclass(frozen=True)
-class Family:
-    """Series that may be relatives of another one, or of each other. They are compared together, since there may be thousands."""
-
-    members: Sequence[Series]
-
-    def kin_of(self, series: Series, apart: npt.ArrayLike = 0.0, itself: int | None = None) -> tuple[Kin, ...]:
-        """The members whose measured range contains a size of ``series``, the most alike first; not the member number ``itself``.
-
-        ``apart`` (one number, or one for each member) is added to their unlikeness in quadrature. The result does not depend on the order
-        of the members: of equals, those measured at the largest sizes come first.
-        """
-        log_costs = self.log_costs(series.log_work[0])
-        near = np.asarray(np.isfinite(log_costs).any(axis=1))
-        if itself is not None:
-            near[itself] = False
-        places = np.flatnonzero(near)
-        moves = _moves(series, log_costs[near], np.broadcast_to(apart, near.shape)[near])
-        least = np.partition(moves[:, 2], MOST - 1)[MOST - 1] if len(moves) > MOST else np.inf
-        alike = moves[:, 2] <= least
-        found = [Kin(self.members[place], *move) for place, move in zip(places[alike], moves[alike].tolist(), strict=True)]
-        return tuple(sorted(found, key=_order)[:MOST])
-
-    @cached_property
-    def _rows(self) -> tuple[Array, Array, Ints, Ints]:
-        """The logs of all sizes and of the work there, of one member after the other, and the places of each one's first and last size."""
-        sizes = np.array([*chain.from_iterable(one.sizes for one in self.members)])
-        costs = np.array([*chain.from_iterable(one.costs for one in self.members)])
-        after = np.cumsum([len(one.sizes) for one in self.members])
-        return np.log(sizes), np.log(costs * sizes), np.concatenate([[0], after[:-1]]), after - 1
-
-    def log_costs(self, log_sizes: Array) -> Array:
-        """Logs of the cost of each member at each size: measured, or with work ``ln(y p)`` linear in doublings between measured sizes; NaN
-        beyond them. ``[member, size]``."""
-        if not self.members:
-            return np.empty((0, len(log_sizes)))
-        sizes, work, first, last = self._rows
-        if len(self.members) < len(log_sizes):  # a loop over what there are fewer of
-            pairs = zip(first, last, strict=True)
-            up_to = np.array([np.searchsorted(sizes[start : end + 1], log_sizes, side="right") for start, end in pairs])
-        else:
-            up_to = np.column_stack([np.add.reduceat(sizes <= size, first, dtype=np.int_) for size in log_sizes])
-        here = first[:, None] + np.maximum(up_to - 1, 0)
-        there = np.minimum(here + 1, last[:, None])
-        gap = np.where(there > here, sizes[there] - sizes[here], 1.0)
-        line = (work[there] - work[here]) / gap * (log_sizes - sizes[here]) + work[here]
-        return np.where((log_sizes >= sizes[first, None]) & (log_sizes <= sizes[last, None]), line - log_sizes, np.nan)
-
-
 def compare(series: Series, relatives: Sequence[Series], apart: npt.ArrayLike = 0.0) -> tuple[Kin, ...]:
-    """The kin of ``series`` among ``relatives``; ``apart`` as in :meth:`Family.kin_of`."""
-    return Family(relatives).kin_of(series, apart)
+    """The ``relatives`` whose measured range contains a size of ``series``, the most alike first.
+
+    ``apart`` (one number, or one for each of them) is added to their unlikeness in quadrature. The result does not depend on their order:
+    of equals, those measured at the largest sizes come first.
+    """
+    costs = log_costs(relatives, series.log_work[0])
+    near = np.asarray(np.isfinite(costs).any(axis=1))
+    moves = _moves(series, costs[near], np.broadcast_to(apart, near.shape)[near])
+    least = np.partition(moves[:, 2], MOST - 1)[MOST - 1] if len(moves) > MOST else np.inf
+    alike = moves[:, 2] <= least
+    found = [Kin(relatives[place], *move) for place, move in zip(np.flatnonzero(near)[alike], moves[alike].tolist(), strict=True)]
+    return tuple(sorted(found, key=_order)[:MOST])
+
+
+def log_costs(several: Sequence[Series], log_sizes: Array) -> Array:
+    """Logs of the cost of each series at each size: measured, or with work ``ln(y p)`` linear in doublings between measured sizes; NaN
+    beyond them. ``[series, size]``. They are worked out together, since there may be thousands."""
+    if not several:
+        return np.empty((0, len(log_sizes)))
+    # The logs of all sizes and of the work there, of one series after the other, and the places of each one's first and last size.
+    given = np.array([*chain.from_iterable(one.sizes for one in several)])
+    sizes, work = np.log(given), np.log(np.array([*chain.from_iterable(one.costs for one in several)]) * given)
+    after = np.cumsum([len(one.sizes) for one in several])
+    first, last = np.concatenate([[0], after[:-1]]), after - 1
+    if len(several) < len(log_sizes):  # a loop over what there are fewer of
+        pairs = zip(first, last, strict=True)
+        up_to = np.array([np.searchsorted(sizes[start : end + 1], log_sizes, side="right") for start, end in pairs])
+    else:
+        up_to = np.column_stack([np.add.reduceat(sizes <= size, first, dtype=np.int_) for size in log_sizes])
+    here = first[:, None] + np.maximum(up_to - 1, 0)
+    there = np.minimum(here + 1, last[:, None])
+    gap = np.where(there > here, sizes[there] - sizes[here], 1.0)
+    line = (work[there] - work[here]) / gap * (log_sizes - sizes[here]) + work[here]
+    return np.where((log_sizes >= sizes[first, None]) & (log_sizes <= sizes[last, None]), line - log_sizes, np.nan)
 
 
 def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
@@ -121,11 +103,11 @@ def reached(kin: Sequence[Kin], sizes: Array, nodes: Array | None = None) -> Fla
 
 def _measured(kin: Sequence[Kin], sizes: Array, nodes: Array | None) -> Array:
     """Log costs of kin at ``sizes [n]`` as they were measured, NaN where they were not (:func:`reached`): ``[k, n]``."""
-    log_costs = Family([one.relative for one in kin]).log_costs(np.log(sizes))
+    costs = log_costs([one.relative for one in kin], np.log(sizes))
     if nodes is None:
-        return log_costs
+        return costs
     alike = [_as_many_nodes(one.relative, sizes, nodes) for one in kin]
-    return np.where(np.reshape(alike, log_costs.shape), log_costs, np.nan)
+    return np.where(np.reshape(alike, costs.shape), costs, np.nan)
 
 
 def _as_many_nodes(relative: Series, sizes: Array, nodes: Array) -> Flags:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.protocols import forecasts, with_relatives
 from modak.perfmodel import evaluation
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.evaluation import Observed
@@ -92,8 +93,8 @@ def test_relatives_are_the_others_of_the_application() -> None:
     """A series is never its own relative, and series of other applications are none."""
     observed = [Observed(Series(SIZES, AMDAHL), "a", "x"), Observed(Series(SIZES, AMDAHL), "a", "y")]
     todo = evaluation.tasks(observed, evaluation.largest(2))
-    alone = evaluation.forecasts(todo)
-    assert evaluation.with_relatives(todo, observed, alone) == alone
+    alone = forecasts(todo)
+    assert with_relatives(todo, observed, alone) == alone
 
 
 @pytest.mark.parametrize("name", sorted(BASELINES))

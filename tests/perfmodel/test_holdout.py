@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, fit
+from modak.perfmodel import Curve, Question, fit, predict
 from modak.perfmodel.baselines import BASELINES
 from modak.perfmodel.holdout import ALONE, NEAREST, RELATIVES, TREND, Accuracy, Proof, least_sizes, prove
 
@@ -76,6 +77,18 @@ def test_relatives_help_where_they_went_on() -> None:
     found = (*curves(saturates, image="a"), *curves(lambda n: 1.1 * saturates(n), image="b"))
     proof = prove(found)
     assert of(proof, RELATIVES).errors.median < 0.7 * of(proof, ALONE).errors.median
+
+
+@pytest.mark.parametrize("beside", [{"framework": "other"}, {"sizes": (32, 64), "compiler": "other"}], ids=["framework", "no common size"])
+def test_judged_is_what_requests_are_answered_with(beside: dict[str, Any]) -> None:
+    """Also where relatives have less say, and where what was measured nearer shares no size."""
+    own: dict[str, Any] = {"framework": "own"}
+    (whole,), (rest,) = curves(amdahl, **own), curves(amdahl, SIZES[:-1], **own)
+    (other,) = curves(lambda nodes: 50 / min(nodes, 16), **{**own, **beside})
+    (asked,) = predict([rest, other], Question({"system": "here", **own}, whole.layout), [SIZES[-1]]).value
+    proof = prove([whole, other], "largest:1", judged=lambda curve: curve is whole)
+    assert of(proof, RELATIVES).errors.median == pytest.approx(abs(asked / amdahl(SIZES[-1]) - 1))
+    assert of(proof, RELATIVES).errors.median != pytest.approx(of(proof, ALONE).errors.median)
 
 
 def test_only_judged_curves_are_asked_about() -> None:
