@@ -35,7 +35,7 @@ from modak.store import Store, open_store
 from modak.store.access import UsedToken
 from modak.store.audit import Actor, local_actor
 from modak.store.suspects import Judgement
-from modak.store.values import Export, Page
+from modak.store.values import Export, paged
 from modak.text.documents import Json
 from modak.text.numbering import Selection, spelt_out
 
@@ -214,7 +214,7 @@ class Service:
             return records.page(self.store.models_page(cursor, limit), records.model)
         key: Callable[[Fact], str] = attrgetter(records.KEYS[kind])
         rest = sorted((item for item in self._known(kind) if key(item) > cursor), key=key)
-        return records.page(Page(tuple(rest[:limit]), key(rest[limit - 1]) if len(rest) > limit else None), records.known)
+        return records.page(paged((((key(item),), item) for item in rest), limit), records.known)
 
     def item(self, kind: str, name: str) -> Json:
         """One of them: a system or rule by its name, an image by its reference, a model by its id.

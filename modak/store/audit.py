@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, select
 
 from modak.settings import user
 from modak.store.schema import audit, now, stored, with_instants
-from modak.store.values import Page, cursor_number
+from modak.store.values import Page, cursor_number, paged
 
 LONGEST_TARGET: Final = 2000
 REMOVE: Final = "remove"
@@ -62,5 +62,4 @@ def page(connection: Connection, cursor: str, limit: int) -> Page[Entry]:
     before = cursor_number(cursor)
     wanted = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
     rows = connection.execute(wanted.where(audit.c.id < before) if cursor else wanted).all()
-    entries = tuple(Entry(**with_instants(row)) for row in rows[:limit])
-    return Page(entries, str(entries[-1].id) if len(rows) > limit else None)
+    return paged((((row.id,), Entry(**with_instants(row))) for row in rows), limit)

@@ -15,7 +15,7 @@ from shlex import quote
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, text, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, text, update
 
 from modak import __version__
 from modak.errors import DataError
@@ -31,7 +31,7 @@ from modak.store import replacing, samejobs, suspects, versions
 from modak.store.engine import chunks
 from modak.store.outcomes import outcomes
 from modak.store.remarks import remarks
-from modak.store.schema import ONCE, instant, loads, models, now, results, series, stored
+from modak.store.schema import JUDGED, ONCE, instant, loads, models, now, results, series, stored
 from modak.store.series import OwnNames, by_number, ids, of_same_runs, text_ids
 from modak.store.staging import Staged
 from modak.store.values import FileReport, LoadReport
@@ -141,8 +141,7 @@ def _values_of(options: Mapping[str, Any]) -> str:
 
 def _refuse_twice(connection: Connection, table: Table, before: Sequence[Row[Any]]) -> None:
     """Raise if rows stand, and nobody doubted them, that are those of this table, read with other options: each would count twice."""
-    there = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, or_(results.c.doubt_id == 0, results.c.by_hand == 0))
-    counts = select(func.count()).where(results.c.load_id.in_([row.id for row in before]), there)
+    counts = select(func.count()).where(results.c.load_id.in_([row.id for row in before]), JUDGED)
     count = connection.execute(counts).scalar_one()
     if not count:
         return

@@ -154,11 +154,10 @@ def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | N
         load, result = cursor_place(cursor)
         chosen = chosen.where(or_(results.c.replaced_by < load, and_(results.c.replaced_by == load, results.c.id > result)))
     with connection.execute(chosen.execution_options(yield_per=PAGE)) as found:
-        rows = list(islice((row for row in found if numbers is None or row.series_id in numbers), limit + 1))
-    shown = rows[:limit]
-    keys = by_number(connection, series.c.id.in_({row.series_id for row in shown}))
-    items = tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in shown)
-    return Page(items, f"{shown[-1].replaced_by}-{shown[-1].id}" if len(rows) > limit else None)
+        rows = paged((((row.replaced_by, row.id), row) for row in found if numbers is None or row.series_id in numbers), limit)
+    keys = by_number(connection, series.c.id.in_({row.series_id for row in rows.items}))
+    items = tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in rows.items)
+    return Page(items, rows.next)
 
 
 def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence[str], builds: Sequence[str]) -> tuple[Result, ...]:

@@ -26,6 +26,7 @@ from sqlalchemy import (
     Text,
     and_,
     literal_column,
+    or_,
 )
 
 metadata: Final = MetaData(
@@ -160,6 +161,8 @@ DOUBTED: Final = results.c.doubt_id != literal_column("0")
 Index("ix_results_doubted", results.c.series_id, results.c.id, sqlite_where=DOUBTED, postgresql_where=DOUBTED)
 STANDING: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, results.c.doubt_id == 0)
 """Rows that models may rest on."""
+JUDGED: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, or_(results.c.doubt_id == 0, results.c.by_hand == 0))
+"""Rows that loading judges: all but those that their file or somebody doubts."""
 LEFT_OUT: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, DOUBTED)
 """Rows that they would rest on if loading or somebody did not doubt them."""
 

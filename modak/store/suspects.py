@@ -18,13 +18,11 @@ from modak.results import failures, metrics, suspicion
 from modak.results.suspicion import LayoutRuns
 from modak.store import catalogue, replacing, samejobs
 from modak.store.engine import chunks
-from modak.store.schema import DOUBTED, LEFT_OUT, loads, meta, now, results, series
+from modak.store.schema import DOUBTED, JUDGED, LEFT_OUT, loads, meta, now, results, series
 from modak.store.series import SERIES_AT_ONCE, OwnNames, by_number, carrying, text_ids
 from modak.text.amounts import listed
 from modak.text.numbering import Measured, Selection
 
-_JUDGED: Final = and_(results.c.replaced_by == 0, results.c.suspect_id == 0, or_(results.c.doubt_id == 0, results.c.by_hand == 0))
-"""All rows but those that their file or somebody doubts."""
 Judgement = Literal["confirm", "doubt", "unmark"]
 """What somebody does to results; ``unmark`` takes back either of the others, so that loading judges them again."""
 _DAY: Final = 24 * 3600 * 1_000_000
@@ -242,7 +240,7 @@ def _layouts(connection: Connection, numbers: Sequence[int], several: Mapping[in
     extent = (func.count().label("runs"), func.min(results.c.value).label("least"), func.max(results.c.value).label("most"))
     marks = (func.max(results.c.doubt_id).label("doubted"), func.max(results.c.by_hand).label("confirmed"))
     here = results.c.series_id.in_([*numbers, *one_of])
-    chosen: Select[Any] = select(*columns, *extent, *marks).where(here, _JUDGED).group_by(*columns)
+    chosen: Select[Any] = select(*columns, *extent, *marks).where(here, JUDGED).group_by(*columns)
     return connection.execute(chosen.order_by(*columns)).all()
 
 
@@ -275,7 +273,7 @@ def _place(connection: Connection, row: Row[Any], numbers: Sequence[int], *, com
 def _at(row: Row[Any], numbers: Sequence[int]) -> ColumnElement[bool]:
     """Of series that count as one, the results with a layout that are judged. To say so takes longer than to look at a layout where
     nothing is odd."""
-    return and_(results.c.series_id.in_(numbers), *(results.c[name] == getattr(row, name) for name in LAYOUT), _JUDGED)
+    return and_(results.c.series_id.in_(numbers), *(results.c[name] == getattr(row, name) for name in LAYOUT), JUDGED)
 
 
 def _exclude_impossible(places: Sequence[_Place], described: tuple[str, int] | None) -> None:

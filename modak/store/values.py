@@ -112,11 +112,11 @@ _LARGEST: Final = 2**31 - 1
 _NO_CURSOR: Final = "no cursor; take 'next' of the page before"
 
 
-def paged(found: Iterable[tuple[Place, Item]], limit: int) -> Page[Item]:
+def paged(found: Iterable[tuple[tuple[int | str, ...], Item]], limit: int) -> Page[Item]:
     """At most ``limit`` of the items, each with its place; where there are more, the last place is the cursor."""
     seen = list(islice(found, limit + 1))
     shown = seen[:limit]
-    return Page(tuple(item for _, item in shown), "{}-{}".format(*shown[-1][0]) if len(seen) > limit else None)
+    return Page(tuple(item for _, item in shown), "-".join(map(str, shown[-1][0])) if len(seen) > limit else None)
 
 
 def cursor_place(cursor: str | None) -> Place:
