@@ -74,7 +74,7 @@ def _files(filled: Mapping[str, Any], folder: Path | None) -> tuple[dict[str, An
         job["build_script"] = str(folder / "build.sh")
     recipe = job["plan"].get("recipe") or {}
     if recipe.get("content"):
-        contents[folder / recipe["file"]] = recipe["content"]
+        contents[folder / Path(recipe["file"]).name] = recipe["content"]
     document = {**filled, "job": job}
     return document, contents | {folder / "response.json": json.dumps(document, indent=2, ensure_ascii=False) + "\n"}
 

@@ -96,7 +96,7 @@ def result_token(client: Client, plan_id: str, folder: Path) -> dict[Path, str]:
     if not isinstance(client, Remote) or not client.token:
         return {}
     try:
-        return {folder / f"modak-{plan_id}.token": f"{client.result_token(plan_id)}\n"}
+        return {folder / Path(f"modak-{plan_id}.token").name: f"{client.result_token(plan_id)}\n"}
     except RemoteError as error:
         if error.status != Forbidden.status:
             raise

@@ -28,7 +28,7 @@ import typer.main
 from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
 from modak.settings import settings_table
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, answering
 from tests.conftest import until
 from tests.terminal import read_all
 
@@ -656,6 +656,18 @@ def test_a_service_out_of_reach_is_status_3(run: Run, monkeypatch: pytest.Monkey
     ran = run("optimise", EXAMPLE)
     assert (ran.status, ran.err.count("\n")) == (3, 1)
     assert "http://127.0.0.1:9" in ran.err
+
+
+def test_a_service_names_no_file_outside_the_folder(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever a wrong one, or somebody in between, answers."""
+    filled = json.loads(run("optimise", EXAMPLE, "--json").out)
+    filled["job"]["plan"] |= {"id": "x/../../out", "recipe": {"file": "../Dockerfile", "content": "FROM x\n"}}
+    with answering((200, filled), (201, {"token": "t"})) as address:
+        monkeypatch.setenv("MODAK_SERVER", address)
+        monkeypatch.setenv("MODAK_TOKEN", "t")
+        assert run("optimise", EXAMPLE, "-o", tmp_path / "folder").status == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["folder"]
+    assert {"Dockerfile", "job.sh", "out.token", "response.json"} <= {each.name for each in (tmp_path / "folder").iterdir()}
 
 
 def test_the_warnings_of_reading_a_request_come_with_its_errors(run: Run, tmp_path: Path) -> None:
