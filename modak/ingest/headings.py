@@ -42,10 +42,12 @@ _BLANK: Final = re.compile(r"\s")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
     r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|omp|mpi|n|p|np|t|times?|runs?|rep|repeat|repetition|trial|lauf|messung)?"
-    r"[ _=#-]*[0-9]{1,7}[ _-]?"
+    r"[ _=#:-]*[0-9]{1,7}[ _-]?"
     r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|x[ _]?[a-z][a-z0-9]{0,15})?",
     re.IGNORECASE,
 )
+_AROUND: Final = re.compile(r"([^\[(]+)[\[(]([^\])]*)[\])](.*)")
+"""A heading with something in brackets: ``Time (2 nodes) [s]``."""
 OTHER_SIZES: Final = ("total_ranks", "ranks_per_node", "threads_per_rank", "total_gpus", "repeat")
 """What headings that are sizes, or numbers of repetitions, may count beside nodes."""
 _COUNTED_BY: Final = {
@@ -93,18 +95,30 @@ def sizes(unknown: Sequence[str], *, some_known: bool, rising: bool = True) -> l
     """The unknown headings that are sizes, side by side: a wide table has a column for each number of nodes. Numbers may also be the cells
     of a table without a header: two of them are headings only beside ``some_known`` ones. ``rising``: only in this order; else in any, each
     once. Headings with different units are none: their values are not of one column."""
-    places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(_BRACKETS.sub("", name[:_LONGEST]).strip())]
+    places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(_BRACKETS.sub("", _sized(name)[0]).strip())]
     if len(places) < (2 if some_known else 3):
         return []
     found = unknown[places[0] : places[-1] + 1]
-    side_by_side = len(found) == len(places) and len(_in_brackets(found)) == 1
+    side_by_side = len(found) == len(places) and len(_in_brackets(found)) == len({_sized(name)[1] for name in found}) == 1
     counts = [size(name) for name in found] if side_by_side else []
     return list(found) if side_by_side and (counts if rising else sorted(counts)) == sorted(set(counts)) else []
 
 
 def size(name: str) -> int:
     """The number in a heading that is a size."""
-    return int(re.findall("[0-9]+", name)[0])
+    return int(re.findall("[0-9]+", _sized(name)[0])[0])
+
+
+def _sized(name: str) -> tuple[str, str]:
+    """A heading without what stands before a size in brackets, and that.
+
+    >>> _sized("Time (2 nodes) [s]"), _sized("Run 1 (s)")
+    (('2 nodes [s]', 'Time '), ('Run 1 (s)', ''))
+    """
+    found = _AROUND.fullmatch(name[:_LONGEST])
+    if not found or not _SIZE.fullmatch(found[2].strip()) or _is_ratio(_bare(name)):
+        return name[:_LONGEST], ""
+    return f"{found[2].strip()}{found[3]}", found[1]
 
 
 def counted_by(names: Sequence[str]) -> tuple[str, ...]:
@@ -113,7 +127,7 @@ def counted_by(names: Sequence[str]) -> tuple[str, ...]:
     >>> counted_by(["1 node", "2 nodes"]), counted_by(["omp-1", "omp-8"]), counted_by(["1xV100", "8xV100"]), counted_by(["t1", "t2"])
     (('nodes',), ('threads_per_rank',), ('total_gpus', 'gpus_per_node'), ())
     """
-    words = {word.lower().removesuffix("s") for name in names for word in re.findall("[A-Za-z]+", _BRACKETS.sub("", name))}
+    words = {word.lower().removesuffix("s") for name in names for word in re.findall("[A-Za-z]+", _BRACKETS.sub("", _sized(name)[0]))}
     kinds = {"gpu" if re.search("[0-9] ?x", name.lower()) else "" for name in names} | words
     return next((columns for word, columns in _COUNTED_BY.items() if word in kinds), ())
 
@@ -132,7 +146,7 @@ def unit_of(names: Sequence[str]) -> str | None:
 
 
 def _in_brackets(names: Sequence[str]) -> set[str | None]:
-    return {found[1] if (found := _BRACKETS.search(name[:_LONGEST])) else None for name in names}
+    return {found[1] if (found := _BRACKETS.search(_sized(name)[0])) else None for name in names}
 
 
 def wide(names: Sequence[str], columns: Collection[str], *, loading: bool) -> str:
