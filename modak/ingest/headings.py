@@ -22,7 +22,7 @@ from modak.results import metrics
 from modak.results.units import known_unit
 from modak.text.amounts import listed
 
-ALIKE: Final = 0.75
+ALIKE: Final = 0.76
 """How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8."""
 _MOST: Final = 8
 """Headings that a message names."""
@@ -293,6 +293,8 @@ def _column(name: str, bare: str, columns: Collection[str], among: Sequence[str]
         return None
     if near == "value" and near in among and near != spelt_alike:
         return Hint(vocabulary.COMPUTED, "")
+    if near == "value" and measured(among):
+        return Hint(f"the nearest known one is {near!r}")  # a metric is that sooner than a result, which may be a checksum
     unit = unit_in(name) if near == "value" and loading else None
     fill = (f"unit={unit}",) if unit and known_unit(unit) else ()
     option = f" ({renaming(name, 'value')} --set {fill[0]})" if fill else ""
@@ -393,7 +395,13 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
         notes.append("load the file once for each such column")
     if unit == "min" and not _BRACKETS.search(name):
         notes.append("if it is a minimum and not in minutes, leave it out")
-    return Hint(f"{hint} ({'; '.join([' '.join(options), *notes])})", "value" if not others or measured(among)[0] == name else "", fill)
+    return Hint(f"{hint} ({'; '.join([' '.join(options), *notes])})", "value" if _likeliest(measured(among)) == name else "", fill)
+
+
+def _likeliest(found: Sequence[str]) -> str:
+    """Of headings that are metrics the first; one that only says time may be a simulated one, or a clock's, beside the time of a run."""
+    times = [each for each in found if _bare(each) != "time" and (told := _measured(each)) and told.metric in _OF_RUNS]
+    return times[0] if times and _bare(found[0]) == "time" else found[0]
 
 
 def _alike(bare: str, columns: Collection[str]) -> str | None:
