@@ -22,7 +22,7 @@ from modak.results import metrics
 from modak.results.units import known_unit
 from modak.text.amounts import listed
 
-ALIKE: Final = 0.75
+ALIKE: Final = 0.76
 """How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8."""
 _MOST: Final = 8
 """Headings that a message names."""
@@ -42,10 +42,12 @@ _BLANK: Final = re.compile(r"\s")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
     r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|omp|mpi|n|p|np|t|times?|runs?|rep|repeat|repetition|trial|lauf|messung)?"
-    r"[ _=#-]*[0-9]{1,7}[ _-]?"
+    r"[ _=#:-]*[0-9]{1,7}[ _-]?"
     r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|x[ _]?[a-z][a-z0-9]{0,15})?",
     re.IGNORECASE,
 )
+_AROUND: Final = re.compile(r"([^\[(]+)[\[(]([^\])]*)[\])](.*)")
+"""A heading with something in brackets: ``Time (2 nodes) [s]``."""
 OTHER_SIZES: Final = ("total_ranks", "ranks_per_node", "threads_per_rank", "total_gpus", "repeat")
 """What headings that are sizes, or numbers of repetitions, may count beside nodes."""
 _COUNTED_BY: Final = {
@@ -93,18 +95,30 @@ def sizes(unknown: Sequence[str], *, some_known: bool, rising: bool = True) -> l
     """The unknown headings that are sizes, side by side: a wide table has a column for each number of nodes. Numbers may also be the cells
     of a table without a header: two of them are headings only beside ``some_known`` ones. ``rising``: only in this order; else in any, each
     once. Headings with different units are none: their values are not of one column."""
-    places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(_BRACKETS.sub("", name[:_LONGEST]).strip())]
+    places = [place for place, name in enumerate(unknown) if _SIZE.fullmatch(_BRACKETS.sub("", _sized(name)[0]).strip())]
     if len(places) < (2 if some_known else 3):
         return []
     found = unknown[places[0] : places[-1] + 1]
-    side_by_side = len(found) == len(places) and len(_in_brackets(found)) == 1
+    side_by_side = len(found) == len(places) and len(_in_brackets(found)) == len({_sized(name)[1] for name in found}) == 1
     counts = [size(name) for name in found] if side_by_side else []
     return list(found) if side_by_side and (counts if rising else sorted(counts)) == sorted(set(counts)) else []
 
 
 def size(name: str) -> int:
     """The number in a heading that is a size."""
-    return int(re.findall("[0-9]+", name)[0])
+    return int(re.findall("[0-9]+", _sized(name)[0])[0])
+
+
+def _sized(name: str) -> tuple[str, str]:
+    """A heading without what stands before a size in brackets, and that.
+
+    >>> _sized("Time (2 nodes) [s]"), _sized("Run 1 (s)")
+    (('2 nodes [s]', 'Time '), ('Run 1 (s)', ''))
+    """
+    found = _AROUND.fullmatch(name[:_LONGEST])
+    if not found or not _SIZE.fullmatch(found[2].strip()) or _is_ratio(_bare(name)):
+        return name[:_LONGEST], ""
+    return f"{found[2].strip()}{found[3]}", found[1]
 
 
 def counted_by(names: Sequence[str]) -> tuple[str, ...]:
@@ -113,7 +127,7 @@ def counted_by(names: Sequence[str]) -> tuple[str, ...]:
     >>> counted_by(["1 node", "2 nodes"]), counted_by(["omp-1", "omp-8"]), counted_by(["1xV100", "8xV100"]), counted_by(["t1", "t2"])
     (('nodes',), ('threads_per_rank',), ('total_gpus', 'gpus_per_node'), ())
     """
-    words = {word.lower().removesuffix("s") for name in names for word in re.findall("[A-Za-z]+", _BRACKETS.sub("", name))}
+    words = {word.lower().removesuffix("s") for name in names for word in re.findall("[A-Za-z]+", _BRACKETS.sub("", _sized(name)[0]))}
     kinds = {"gpu" if re.search("[0-9] ?x", name.lower()) else "" for name in names} | words
     return next((columns for word, columns in _COUNTED_BY.items() if word in kinds), ())
 
@@ -132,7 +146,7 @@ def unit_of(names: Sequence[str]) -> str | None:
 
 
 def _in_brackets(names: Sequence[str]) -> set[str | None]:
-    return {found[1] if (found := _BRACKETS.search(name[:_LONGEST])) else None for name in names}
+    return {found[1] if (found := _BRACKETS.search(_sized(name)[0])) else None for name in names}
 
 
 def wide(names: Sequence[str], columns: Collection[str], *, loading: bool) -> str:
@@ -279,6 +293,8 @@ def _column(name: str, bare: str, columns: Collection[str], among: Sequence[str]
         return None
     if near == "value" and near in among and near != spelt_alike:
         return Hint(vocabulary.COMPUTED, "")
+    if near == "value" and measured(among):
+        return Hint(f"the nearest known one is {near!r}")  # a metric is that sooner than a result, which may be a checksum
     unit = unit_in(name) if near == "value" and loading else None
     fill = (f"unit={unit}",) if unit and known_unit(unit) else ()
     option = f" ({renaming(name, 'value')} --set {fill[0]})" if fill else ""
@@ -379,7 +395,13 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
         notes.append("load the file once for each such column")
     if unit == "min" and not _BRACKETS.search(name):
         notes.append("if it is a minimum and not in minutes, leave it out")
-    return Hint(f"{hint} ({'; '.join([' '.join(options), *notes])})", "value" if not others or measured(among)[0] == name else "", fill)
+    return Hint(f"{hint} ({'; '.join([' '.join(options), *notes])})", "value" if _likeliest(measured(among)) == name else "", fill)
+
+
+def _likeliest(found: Sequence[str]) -> str:
+    """Of headings that are metrics the first; one that only says time may be a simulated one, or a clock's, beside the time of a run."""
+    times = [each for each in found if _bare(each) != "time" and (told := _measured(each)) and told.metric in _OF_RUNS]
+    return times[0] if times and _bare(found[0]) == "time" else found[0]
 
 
 def _alike(bare: str, columns: Collection[str]) -> str | None:

@@ -33,6 +33,7 @@ PROGRAMS: Final = (
     _program("STREAM", rb"^STREAM version \$|^Function +Best Rate MB/s", "params.kernel", "stream,1,Triad,bandwidth,182000,MB/s"),
     _program("OSU's benchmarks", rb"^# OSU .*(Test|Benchmark)", "params.size", "osu_latency,2,8,latency,1.23,us"),
     _program("Intel's MPI benchmarks", rb"^# +Intel\(R\) MPI Benchmarks", "params.size", "pingpong,2,8,latency,1.23,us"),
+    _program("nccl-tests", rb"^# nThread [0-9]+ nGpus ", "gpus_per_node params.size", "all_reduce,2,8,1 GiB,bandwidth,337.7,GB/s"),
     _program("HPCG", rb"^HPCG-Benchmark\s*$", "total_ranks", "hpcg,2,96,performance,43.2,GFLOP/s"),
     _program(
         "IOR",

@@ -475,6 +475,7 @@ OUTPUTS = {
     "STREAM": "-----\nSTREAM version $Revision: 5.10 $\n-----\nThis system uses 8 bytes per array element.\n",
     "OSU's benchmarks": "\n# OSU MPI Latency Test v7.3\n# Size          Latency (us)\n1           0.46\n2           0.36\n",
     "Intel's MPI benchmarks": "#-----\n#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part\n#-----\n  #bytes  t[usec]\n  0  0.50\n",
+    "nccl-tests": "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20\n#\n# Using devices\n",
     "HPCG": "HPCG-Benchmark\nversion=3.1\nMachine Summary::Distributed Processes=48\n",
     "IOR": "IOR-4.0.0: MPI Coordinated Test of Parallel I/O\nBegan               : Tue Nov 24 10:11:12 2026\n",
     "mdtest": "-- started at 11/24/2026 10:11:12 --\n\nmdtest-4.0.0 was launched with 32 total task(s) on 2 node(s)\n",

@@ -220,6 +220,22 @@ def test_many_unknown_columns_get_their_options_together() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("columns", "value", "other"),
+    [
+        (("result", "time", "threads"), "time", "result=…"),  # a checksum, perhaps
+        (("Time", "dt", "ElapsedTime"), "ElapsedTime", "Time="),  # the simulated time
+        (("time", "images/sec", "size"), "time", "images/sec="),
+        (("Comp_Size", "Time_ms", "PSNR"), "Time_ms", "Comp_Size=params.comp_size"),  # no compiler
+    ],
+)
+def test_the_likeliest_heading_is_the_value(columns: tuple[str, ...], value: str, other: str) -> None:
+    """The options to start from would else load a number that is no result."""
+    _, (_, options), *_ = header_faults(columns, ("application", "metric", "value"), loading=True)
+    assert f"--map '{value}=value' --set metric=" in options
+    assert f"--map '{other}'" in options
+
+
 def test_a_column_that_the_table_has_is_not_given_twice() -> None:
     """The options would be refused."""
     (_, options), *_ = header_faults(("application", "metric", "value", "nodes", "num_nodes", "size", "kind"), (), loading=True)

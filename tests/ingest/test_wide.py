@@ -21,7 +21,13 @@ def read(text: str, column: str, rename: dict[str, str] | None = None, fill: dic
     return next(iter(table(from_bytes(text.encode(), name), options).batches()))
 
 
-@pytest.mark.parametrize("head", ["1,2,4", "1 node,2 nodes,4 nodes", "n=1,n=2,n=4", "t1,t2,t4"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        *("1,2,4", "1 node,2 nodes,4 nodes", "n=1,n=2,n=4", "t1,t2,t4", "Nodes: 1,Nodes: 2,Nodes: 4"),
+        *("Time (1 node),Time (2 nodes),Time (4 nodes)", "T(n = 1),T(n = 2),T(n = 4)", "T [1] (s),T [2] (s),T [4] (s)"),
+    ],
+)
 def test_each_cell_below_a_size_is_a_row(head: str) -> None:
     """In the order of the table, with the line and the other cells of its row; an empty one is none."""
     batch = read(f"application,{head},compiler\na,800,0:07:00,200,gcc\nb,90,,20,\n", "Nodes")
@@ -63,6 +69,8 @@ def test_the_unit_of_wide_columns_is_that_of_their_headings(unit: str, factor: f
         ("nodes,time_1 (s),time_2 (s)", "'--wide repeat --set metric=…' makes each of their cells a row, or total_ranks or"),
         ("nodes,t1,t2,t4", "'--wide total_ranks --set metric=… --set unit=…' makes each"),
         ("compiler,t1,t2,t4", "'--wide nodes --set metric=… --set unit=…' makes each"),
+        ("T (1 node) [s],T (2 nodes) [s],T (4 nodes) [s]", "'--wide nodes --set metric=…' makes each of their cells a row"),
+        ("1 node (a),2 nodes (a),Speedup (2 nodes)", "columns '1 node (a)', '2 nodes (a)' are named after sizes; '--wide nodes --set "),
     ],
 )
 def test_the_option_for_a_wide_table_is_told(head: str, option: str) -> None:
@@ -70,6 +78,12 @@ def test_the_option_for_a_wide_table_is_told(head: str, option: str) -> None:
     with pytest.raises(DataError) as caught:
         next(iter(table(from_bytes(f"application,{head}\na{',1' * (head.count(',') + 1)}\n".encode(), "r.csv")).batches()))
     assert any(option in str(fault) for fault in caught.value.faults)
+
+
+def test_sizes_of_several_figures_are_no_wide_table() -> None:
+    """What stands before their brackets would be lost."""
+    with pytest.raises(DataError, match="no columns side by side whose names are sizes"):
+        read("application,T (1 node),T (2 nodes),E (4 nodes)\na,9,5,3\n", "nodes")
 
 
 def test_records_have_sizes_as_keys() -> None:
