@@ -827,6 +827,14 @@ def test_optimise_imports_no_web_framework(packaged_database: Path) -> None:
     assert set(ran.stderr.split()) & heavy == set()
 
 
+@pytest.mark.parametrize(("words", "status", "frozen"), [(["--version"], 0, True), (["schema", "nothing"], 1, False)])
+def test_a_command_that_is_done_ends_at_once(words: list[str], status: int, frozen: bool) -> None:
+    """Python looks for no cycles at its exit; where something failed it does, and removes what they keep."""
+    program = f"import gc, sys; sys.argv[1:] = {words}; from modak.__main__ import main; print(main(), gc.get_freeze_count() > 0)"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert ran.stdout.splitlines()[-1] == f"{status} {frozen}", ran.stderr
+
+
 def test_recommend_compares_two_what_ifs(run: Run) -> None:
     """The best of each, and the ratio with its interval; a change that is none is refused by name."""
     found = run("recommend", EXAMPLE, "--compare", "nodes=64,ranks=4,threads=12", "nodes=64,ranks=1,threads=48", "--json")
