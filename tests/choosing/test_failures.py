@@ -412,7 +412,7 @@ def test_a_job_gets_twice_the_time_of_a_run_that_was_stopped(known: Known) -> No
     plan = optimise(asked(job_options=ON_EIGHT), facts(known, UP_TO_FOUR, [stopped(115)])).plan
     assert 115 < (plan.prediction.upper or 0) < 2 * 115
     assert plan.wall_time_s == 600
-    assert "wall time: 00:10:00, 2 x the 00:01:55 that it takes at least, because a run was stopped plus the job's start" in plan.decisions
+    assert "wall time: 00:10:00, 2 x the 00:01:55 that a stopped run shows it to exceed plus the job's start" in plan.decisions
 
 
 def test_draws_of_a_run_that_was_stopped_may_meet_a_deadline(known: Known) -> None:
