@@ -401,7 +401,7 @@ def _run(request: Request, decision: Decision, index: int) -> CandidateRun:
         scale=scale,
         size=size_of(shape.layout.model_copy(update={"nodes": nodes}), scale),
         nodes=nodes,
-        cost=float(decision.evidence.columns.value[index]),
+        cost=decision.evidence.cost_at(index),
         spread=float(scored.width.middle[index]),
         node_hours=float(scored.job_node_hours[index]),
         ranks_per_gpu=own.ranks_per_gpu if own else None,

@@ -210,18 +210,25 @@ def test_a_wall_time_is_one_that_the_partition_has(known: Known, seconds: float 
     assert any(text.startswith("wall time: ") and why in text for text in found.plan.decisions)
 
 
-@pytest.mark.parametrize(("stopped", "wall_time"), [(600.0, 1800), (1800.0, 3900), (7200.0, 7200)])
-def test_a_run_of_unknown_time_that_was_stopped_gets_more_than_the_default(known: Known, stopped: float, wall_time: int) -> None:
-    """Twice the time after which it was, within the partition's limit: at its default the next job would be stopped as well."""
+@pytest.mark.parametrize(
+    ("default", "stopped", "wall_time"), [(1800, 600.0, 1800), (1800, 1800.0, 3900), (1800, 7200.0, 7200), (None, 600.0, 1500)]
+)
+def test_a_run_of_unknown_time_that_was_stopped_gets_more_than_the_default(
+    known: Known, default: int | None, stopped: float, wall_time: int
+) -> None:
+    """Twice the time after which it was, within the partition's limit: at its default the next job would be stopped as well, also where it
+    is not on record."""
     system = known(None).systems["hlrs-testbed"]
-    limits = {"default_wall_time_s": 1800, "max_wall_time_s": 7200, "queues": ()}
+    limits = {"default_wall_time_s": default, "max_wall_time_s": 7200, "queues": ()}
     system = system.model_copy(update={"partitions": tuple(part.model_copy(update=limits) for part in system.partitions)})
     series = SeriesKey(application="tiny", system="hlrs-testbed", metric=STOPPED, unit="s")
     runs = (Failed(series=series, layout=Layout(nodes=1), count=1, longest_s=stopped),)
     request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
     found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=(), failed=runs))
     assert found.plan.wall_time_s == wall_time
-    assert any("that it takes at least, because a run was stopped" in text for text in found.plan.decisions) == (wall_time > 1800)
+    assert any("that a stopped run shows it to exceed" in text for text in found.plan.decisions) == (wall_time != 1800)
+    told = [text for text in found.plan.decisions if "because a run of this layout was stopped on 1 node after" in text]
+    assert (len(told), any("would be predicted" in text for text in told)) == (1, False)
 
 
 @pytest.mark.parametrize(

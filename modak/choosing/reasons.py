@@ -35,7 +35,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
         *_failed_line(request, decision),
     ]
     if not decision.evidence.known:
-        return (*lines, f"time: not predicted, because {_nothing_known(request, decision)}")
+        return (*lines, f"time: not predicted, because {_nothing_known(request, decision)}", *_stopped_line(request, decision))
     choice = choice_of(decision, decision.best)
     shape = decision.shape
     lines.append(_layout_line(decision, shape))
@@ -284,15 +284,17 @@ def _size(decision: Decision, index: int) -> str:
 
 
 def _stopped_line(request: Request, decision: Decision) -> Iterator[str]:
-    """A line if the predicted time takes into account that a run was stopped."""
+    """A line if a run that was stopped tells how long the choice takes at least, unless what is predicted is no time of a whole run."""
     best, scored, columns = decision.best, decision.scored, decision.evidence.columns
-    if scored.predicted is not None and (least := scored.predicted.than[best]):
+    without = None if scored.predicted is None or not decision.evidence.known else scored.predicted
+    if least := float(without.than[best]) if without else scored.least_s(best):
         nodes, grows = scored.nodes[[best]], columns.grows_each[[best]]
         runs = (run for place, run in telling(request, columns.candidates.stopped) if place == scored.shape[best])
         run = next(run for run in runs if run.least_s(nodes, grows) == least)
         seen = f"a run of this layout was stopped on {counted(run.nodes, 'node')} after {span(run.seconds)}"
-        longer, without = f"{described(decision, best)} takes more than {span(least)}, because {seen}", span(scored.predicted.value[best])
-        yield longer if without == span(scored.time[best]) else f"{longer}; without that, {without} would be predicted"
+        longer = f"{described(decision, best)} takes more than {span(least)}, because {seen}"
+        other = without and span(without.value[best])
+        yield f"{longer}; without that, {other} would be predicted" if other and other != span(scored.time[best]) else longer
 
 
 def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:

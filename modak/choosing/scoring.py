@@ -199,6 +199,11 @@ class Evidence:
             return None
         return _counted_by(unit, inference=self.inference)
 
+    def cost_at(self, index: int) -> float:
+        """The cost of one unit of work on one candidate, by its predicted time; NaN: no prediction."""
+        unit, start_up = self.units_at(index), float(self.columns.start_up_s[self.columns.portion[index]])
+        return (float(self.scored.time[index]) - start_up) / (unit.count * unit.unit_scale) if unit else math.nan
+
     def upper(self, index: int) -> float | None:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""
         time = float(self.scored.time[index])

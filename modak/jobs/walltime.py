@@ -66,10 +66,10 @@ def _requested(request: Request, decision: Decision, asked: int, upper: float | 
 
 def _without_bound(request: Request, decision: Decision, unknown: str) -> tuple[int | None, str]:
     """The partition's default, or what else the site wants, where no prediction says how long the run takes; ``unknown``: why not. More
-    than the default if a run was stopped that may have had no more than that."""
+    than the default, which may be unknown, if a run was stopped that may have had no more than that."""
     partition, most = decision.target.partition, decision.target.max_wall_time_s(decision.nodes)
-    default = partition.default_wall_time_s if partition else None
-    if default and LONGER * (stopped := decision.scored.least_s(decision.best)) > default:
+    default, stopped = partition.default_wall_time_s if partition else None, decision.scored.least_s(decision.best)
+    if default and LONGER * stopped > default:
         return _within_limit(decision, LONGER * stopped, _longer_than(stopped))
     if default and (most is None or default <= most):
         return default, f"wall time: {clock(default)}, the partition's default, because {unknown}"
@@ -77,6 +77,8 @@ def _without_bound(request: Request, decision: Decision, unknown: str) -> tuple[
         return most, f"wall time: {clock(most)}, all that such a job may have, because {unknown}"
     if most and _has_to_be_given(decision):
         return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and {unknown}"
+    if stopped:
+        return _within_limit(decision, LONGER * stopped, _longer_than(stopped))
     return None, f"wall time: left to the scheduler, because {unknown}"
 
 
@@ -92,7 +94,7 @@ def _predicted(request: Request, decision: Decision, upper: float) -> tuple[int,
 
 
 def _longer_than(stopped: float) -> str:
-    return f"{LONGER} x the {clock(math.ceil(stopped))} that it takes at least, because a run was stopped"
+    return f"{LONGER} x the {clock(math.ceil(stopped))} that a stopped run shows it to exceed"
 
 
 def _within_limit(decision: Decision, seconds: float, bound: str) -> tuple[int, str]:

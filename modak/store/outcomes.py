@@ -10,6 +10,8 @@ from sqlalchemy import Connection, select
 
 from modak.ingest import modak_result
 from modak.ingest.modak_result import ModakResult
+from modak.results.failures import STOPPED
+from modak.results.metrics import WALL_TIME
 from modak.store.engine import chunks
 from modak.store.schema import loads, plans, results, series, texts
 from modak.text.amounts import as_given, counted, span
@@ -21,9 +23,10 @@ MOST: Final = 1000
 
 
 class Outcome(NamedTuple):
-    """The time of a run beside its prediction, both in seconds."""
+    """The time of a run, or after how long it was stopped, beside its prediction, both in seconds."""
 
     job: str
+    metric: str
     time: float
     predicted: float
     lower: float
@@ -40,7 +43,8 @@ class Outcome(NamedTuple):
         """What a user reads of one job."""
         interval = f"the {as_given(100 * self.level)}% interval of its prediction"
         told = f"{span(self.predicted)} ({span(self.lower)} – {span(self.upper)})"
-        return f"job {self.job} took {span(self.time)}, {self.where} {interval}, {told}"
+        ended = "was stopped after" if self.metric == STOPPED else "took"
+        return f"job {self.job} {ended} {span(self.time)}, {self.where} {interval}, {told}"
 
 
 def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> Iterator[str]:
@@ -60,21 +64,21 @@ def _outcomes(connection: Connection, load_ids: Collection[int], after: int) -> 
     if not files:
         return
     rows = (
-        select(texts.c.text, results.c.value)
+        select(texts.c.text, series.c.metric, results.c.value)
         .join(texts, texts.c.id == results.c.source_id)
         .join(series, series.c.id == results.c.series_id)
         .where(results.c.id > after, results.c.load_id.in_(files))
-        .where(series.c.metric == "wall_time", series.c.unit == "s")
+        .where(series.c.metric.in_((WALL_TIME, STOPPED)), series.c.unit == "s")
         .order_by(results.c.id)
         .limit(MOST)
     )
-    times = [(*parts, row.value) for row in connection.execute(rows) if (parts := modak_result.parts_of(row.text))]
+    times = [(*parts, row.metric, row.value) for row in connection.execute(rows) if (parts := modak_result.parts_of(row.text))]
     chosen = select(plans.c.id, plans.c.response)
-    named = sorted({plan for _, plan, _ in times})
+    named = sorted({plan for _, plan, *_ in times})
     stored = (row for part in chunks(named) for row in connection.execute(chosen.where(plans.c.id.in_(part))))
     predictions = {row.id: json.loads(row.response).get("job", {}).get("plan", {}).get("prediction", {}) for row in stored}
-    for job, plan, time in times:
+    for job, plan, metric, time in times:
         told = predictions.get(plan, {})
         figures = [told.get(name) for name in ("value", "lower", "upper", "level")]
-        if told.get("unit") == "s" and None not in figures:
-            yield Outcome(job, time, *figures)
+        if told.get("unit") == "s" and None not in figures and (metric == WALL_TIME or time > told["upper"]):
+            yield Outcome(job, metric, time, *figures)

@@ -189,6 +189,16 @@ def test_doubted_results_are_told_beside_curves_and_listed_alone(own_database: P
     assert 'value="true" checked>' in listed
 
 
+def test_a_picture_shows_runs_that_were_stopped(own_database: Path) -> None:
+    """As the command's does."""
+    app = create_app(Settings(database_url=f"sqlite:///{own_database}"))
+    with TestClient(app) as client:
+        rows = [(nodes, "wall_time", 80 / nodes) for nodes in (1, 2, 4)] + [(8, "stopped_after", 1200)]
+        told = [{"application": "cut", "nodes": nodes, "metric": metric, "unit": "s", "value": value} for nodes, metric, value in rows]
+        app.state.service().store.load([table(from_bytes(json.dumps(told).encode(), "rows.json"), Options())], Actor("test"))
+        assert "stopped, so it takes longer" in client.get("/ui/models.svg?application=cut&metric=wall_time&over=nodes").text
+
+
 def test_the_way_says_where_one_is(web: TestClient) -> None:
     """To somebody who hears the page, too."""
     assert web.get("/ui/systems").text.partition(' aria-current="page"')[2].partition("\n")[0] == ">Systems</a>"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from modak import nextruns
 from modak.chances import chances_of
 from modak.choosing.decision import decide
 from modak.dsl import Request
@@ -366,6 +367,18 @@ def test_a_plan_of_runs_reckons_with_a_run_that_was_stopped(known: Known) -> Non
     assert not [one.choice.prediction.value for one in after.proposals if 4 < one.choice.configuration.nodes <= 8]
 
 
+@pytest.mark.parametrize("runs", [[], [stopped(1200)]])
+def test_what_a_planned_run_is_expected_to_cost_is_what_is_predicted(known: Known, runs: list[Failed]) -> None:
+    """Of a unit of its work, also where a run was stopped: its result is not expected to be one that is known to be wrong."""
+    epochs = SERIES.model_copy(update={"params": {"epochs": "5"}})
+    models = fit([Result(series=epochs, layout=layout(counts), value=time) for counts, time in UP_TO_FOUR.items()])
+    request = lasting(epochs=20).changed(job_options=ON_EIGHT)
+    decision = decide(request, replace(known(None), models=models, failed=tuple(runs)))
+    run = nextruns._run(request, decision, 0)
+    assert 4 * run.cost == pytest.approx(decision.scored.time[0])
+    assert run.cost == pytest.approx(decision.evidence.columns.value[0]) or runs
+
+
 @pytest.mark.parametrize(("seconds", "nodes"), [(1200, 8), (1200, 7), (1200, 12), (115, 8), (1200, 3)])
 @pytest.mark.parametrize("length", [{}, {"epochs": 20}])
 def test_rows_of_a_table_are_predicted_as_requests_are(known: Known, seconds: float, nodes: int, length: dict[str, int]) -> None:
@@ -399,7 +412,7 @@ def test_a_job_gets_twice_the_time_of_a_run_that_was_stopped(known: Known) -> No
     plan = optimise(asked(job_options=ON_EIGHT), facts(known, UP_TO_FOUR, [stopped(115)])).plan
     assert 115 < (plan.prediction.upper or 0) < 2 * 115
     assert plan.wall_time_s == 600
-    assert "wall time: 00:10:00, 2 x the 00:01:55 that it takes at least, because a run was stopped plus the job's start" in plan.decisions
+    assert "wall time: 00:10:00, 2 x the 00:01:55 that a stopped run shows it to exceed plus the job's start" in plan.decisions
 
 
 def test_draws_of_a_run_that_was_stopped_may_meet_a_deadline(known: Known) -> None:

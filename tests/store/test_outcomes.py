@@ -39,6 +39,17 @@ def test_a_job_is_compared_with_its_prediction(store: Store, seconds: float, whe
     assert not [note for note in store.load([result("7", seconds)], ME).notes if "prediction" in note], "it is there already"
 
 
+@pytest.mark.parametrize(("seconds", "told"), [(118, ["job 7 was stopped after 118 s, longer than"]), (110, [])])
+def test_a_job_that_was_stopped_is_compared_once_it_took_longer(store: Store, seconds: int, told: list[str]) -> None:
+    """Before, it might have ended as predicted."""
+    planned(store, PREDICTION)
+    run = {"application": "solver", "system": "probe", "nodes": 2}
+    document = {"modak_result": 1, "plan": "12ab", "job": "7", "exit_status": 143, "seconds": seconds, "unfinished": run}
+    notes = store.load([table(from_bytes(json.dumps(document).encode(), "modak-result-7.json"))], ME).notes
+    said = [f"{one} the 90% interval of its prediction, 100 s (90 s – 115 s)" for one in told]
+    assert [note for note in notes if "prediction" in note] == said
+
+
 def test_many_jobs_are_counted(store: Store) -> None:
     """A line for each of hundreds would hide everything else."""
     planned(store, PREDICTION)
