@@ -119,6 +119,8 @@ class SeenPartition(JobLimits):
     default_memory_per_cpu_gb: float | None = None
     default_memory_per_gpu_gb: float | None = None
     """The same for each GPU of the job, in place of the others where a job has some."""
+    counts_memory: bool = False
+    """Whether its jobs share the memory of a node, and not only its CPUs."""
     qos: str | None = None
     """The only quality of service that is allowed."""
     lists: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -274,6 +274,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
     lists = {field: whole_list(said[name]) for name, field in LISTS.items() if name in said}
     said = {name: value for name, value in said.items() if not lists.get(LISTS.get(name, ""))}
     said |= {name: value for name, value in memory.items() if name == "MaxMemPerCPU"}
+    shared = next((what for source in (fields, config) if (what := source.get("SelectTypeParameters", "NONE")) != "NONE"), "")
     return SeenPartition(
         name=fields["PartitionName"],
         default=fields.get("Default") == "YES",
@@ -288,6 +289,7 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         default_memory_gb=exact_gigabytes(count(memory.get("DefMemPerNode"))),
         default_memory_per_cpu_gb=exact_gigabytes(count(memory.get("DefMemPerCPU"))),
         default_memory_per_gpu_gb=exact_gigabytes(_of_gpus(fields) or _of_gpus(config)),
+        counts_memory="_MEMORY" in shared.upper(),
         qos=sole,
         lists=tuple(lists.items()),
         conditions=tuple(f"{name}={value}" for name, value in said.items()),

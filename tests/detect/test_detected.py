@@ -412,6 +412,24 @@ def test_jobs_ask_for_memory_where_slurm_would_give_them_more_than_is_allowed(li
     assert batch.resource_directives[-1:] == (("--mem={memory_mib_per_node}M",) if asks else ())
 
 
+@pytest.mark.parametrize(
+    ("limits", "config", "told"),
+    [
+        ("", "SelectTypeParameters = CR_CORE_MEMORY", True),
+        ("", "SelectTypeParameters = CR_CORE", False),
+        ("SelectTypeParameters=CR_SOCKET_MEMORY", "SelectTypeParameters = CR_CORE", True),
+        ("SelectTypeParameters=CR_SOCKET", "SelectTypeParameters = CR_CORE_MEMORY", False),
+        ("DefMemPerCPU=100", "SelectTypeParameters = CR_CORE_MEMORY", False),
+        ("OverSubscribe=EXCLUSIVE", "SelectTypeParameters = CR_CORE_MEMORY", False),
+        ("MaxMemPerNode=4000", "SelectTypeParameters = CR_CORE_MEMORY", False),  # scripts ask for memory there
+    ],
+)
+def test_a_job_that_would_have_all_memory_of_a_node_is_told(limits: str, config: str, *, told: bool) -> None:
+    """Slurm gives it to jobs that ask for none where no default is set, and where memory is shared, none fits beside them."""
+    notes = limited(limits, config).notes
+    assert any(note.startswith("partition batch: a job that asks for no memory gets all") for note in notes) is told
+
+
 def test_slurm_that_counts_threads_is_seen() -> None:
     """CPUTot is sockets × cores × threads: scripts will say --hint=nomultithread."""
     assert seen({**MIXED, **XEON}).system.cpu_unit == "thread"
