@@ -761,13 +761,16 @@ def test_a_job_that_asks_for_gpus_goes_where_they_are(gpus: int, partition: str 
         ({"request_gpus": 1, "node_count": 5}, "whole"),  # more than the other takes
         ({"request_gpus": 1, "node_exclusive": True}, "whole"),
         ({"request_gpus": 1, "partition": "whole"}, "whole"),
+        ({"request_gpus": 1, "qos": "debug"}, "whole"),
+        ({"request_gpus": 1, "architecture_constraint": "ib"}, "whole"),
     ],
 )
 def test_a_job_with_some_gpus_of_a_node_goes_where_others_get_the_rest(options: dict[str, Any], partition: str, known: Known) -> None:
     """Not where it would be charged for all of them, nor to GPUs of another kind."""
     facts = mixed(known)
     thin, gpu, _ = facts.systems["mixed"].partitions
-    whole = gpu.model_copy(update={"name": "whole", "whole_nodes": True})
+    thin = thin.model_copy(update={"features": ("ib",)})
+    whole = gpu.model_copy(update={"name": "whole", "whole_nodes": True, "features": ("ib",)})
     other = gpu.model_copy(update={"name": "other", "node": gpu.node.model_copy(update={"accelerator": "t4"})})
     share = gpu.model_copy(update={"name": "share", "max_nodes": 4})
     system = facts.systems["mixed"].model_copy(update={"partitions": (thin, whole, other, share)})

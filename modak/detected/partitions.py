@@ -406,8 +406,8 @@ def _doubts(kind: NodeKind, own: SeenProcessor, machine: Machine, scheduler: str
         yield f"{kind.label}: what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
     elif seen.counts_memory and not (seen.whole_nodes or _asking(kind, scheduler) or any(_defaults(kind).values())):
         alone = "a job that asks for no memory gets all of a node's (no DefMemPerCPU), and none runs beside it"
-        part = f"if scripts are to ask for the part of their cores, enter {MEMORY} into resource_directives"
-        yield f"{kind.label}: {alone}; {part}, with {' '.join(NODES)}"
+        words = " ".join((*NODES, MEMORY, *([GPUS] if first.gpus else [])))
+        yield f"{kind.label}: {alone}; if scripts are to ask for the part of their cores, enter resource_directives: {words}"
     if cores and own.cores and cores != own.cores:
         yield f"{kind.label}: the scheduler counts {cores} cores a node, {machine.place} shows {own.cores}; the scheduler's are entered"
     if machine.gpus and not first.gpus:
