@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import ssl
 import subprocess
@@ -19,8 +20,9 @@ import pytest
 from modak.api import create_app
 from modak.client import Remote, RemoteError, _connect, _public_names, _rows
 from modak.errors import DataError, Infeasible, ModakError, RequestError, Unavailable
-from modak.ingest.reading import Incoming, table
+from modak.ingest.reading import Incoming, incoming, table
 from modak.ingest.sources import from_bytes
+from modak.ingest.table import PLAIN
 from modak.service import Service, open_service
 from modak.settings import Settings
 from tests.api.site import listening
@@ -60,7 +62,7 @@ def test_sizings_are_the_same(local: Service, remote: Remote) -> None:
     assert remote.size({**sizing, "colour": "red"}) == local.size({**sizing, "colour": "red"})
 
 
-@pytest.mark.parametrize("method", ["optimise", "recommend", "validate"])
+@pytest.mark.parametrize("method", ["optimise", "recommend", "validate", "size"])
 def test_an_unknown_key_is_refused_only_where_that_is_wanted(local: Service, remote: Remote, document: dict[str, Any], method: str) -> None:
     """Otherwise it is a warning, here and over HTTP."""
     document["job"]["job_options"]["acount"] = "x"
@@ -187,6 +189,22 @@ def test_an_export_holds_the_same_rows(local: Service, remote: Remote) -> None:
     (columns, rows), (expected, stored) = remote.export({"application": "3dgan"}), local.export({"application": "3dgan"})
     assert columns == expected
     assert list(rows) == list(stored)
+
+
+def test_what_takes_several_pages_is_the_same(own_database: Path) -> None:
+    """An export, of which the client asks for 1,000 rows at once, and what was replaced, from a cursor on."""
+    settings = Settings(database_url=f"sqlite:///{own_database}")
+    with open_service(settings) as service, listening(create_app(settings)) as address:
+        remote = Remote.of(Settings(server=address))
+        for value in (1, 2):
+            rows = "".join(f"many,{nodes},wall_time,{value},s\n" for nodes in range(1, 1002))
+            table = io.BytesIO(f"application,nodes,metric,value,unit\n{rows}".encode())
+            service.load(incoming(["-"], PLAIN, table), replace=True)
+        of_service, of_remote = (list(which.export({"application": "many"})[1]) for which in (service, remote))
+        assert len(of_remote) == 1001
+        assert of_remote == of_service
+        cursor = service.replaced({}, limit=3)["next"]
+        assert remote.replaced({}, limit=3, cursor=cursor) == service.replaced({}, limit=3, cursor=cursor)
 
 
 def test_an_export_over_http_is_the_same_with_doubts(own_database: Path) -> None:

@@ -58,13 +58,22 @@ def test_results_rules_and_confirmations_reach_the_service(
 def test_options_of_a_load_and_a_removal_reach_the_service(
     remote: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Columns renamed and filled in; an entry that goes."""
+    """Columns renamed and filled in, a row that replaces another, or only would; an entry that goes."""
     monkeypatch.setenv("MODAK_TOKEN", remote.keys["admin"])
     (tmp_path / "a.csv").write_text(ROWS.replace("value", "secs"))
     assert main(["load", str(tmp_path / "a.csv"), "--map", "secs=value", "--set", "system=zenith"]) == 0
     (tmp_path / "wide.csv").write_text("application,metric,1 node,2 nodes\nsizes,wall_time,9,5\n")
     assert main(["load", str(tmp_path / "wide.csv"), "--wide", "nodes"]) == 0
-    assert remote.call("GET", "/results?application=solver").json()["items"][0]["system"] == "zenith"
+
+    def stored() -> list[tuple[str, float]]:
+        return [(one["system"], one["value"]) for one in remote.call("GET", "/results?application=solver").json()["items"]]
+
+    again = ["load", str(tmp_path / "b.csv"), "--set", "system=zenith", "--replace"]
+    (tmp_path / "b.csv").write_text(ROWS.replace("100", "101"))
+    assert main([*again, "--dry-run"]) == 0
+    assert stored() == [("zenith", 100)]
+    assert main(again) == 0
+    assert stored() == [("zenith", 101)]
     (tmp_path / "rule.json").write_text(json.dumps({"rules": [RULE]}))
     assert main(["rules", "add", str(tmp_path / "rule.json")]) == 0
     assert main(["rules", "remove", str(RULE["name"])]) == 0

@@ -179,6 +179,15 @@ def test_a_header_that_no_dockerfile_has_is_refused(header: str) -> None:
         converted(f"{header}\n%post\n    true\n", "definition", "x.def")
 
 
+@pytest.mark.parametrize(
+    ("recipe", "form"), [("  FROM a/b:1\nRUN true\n", "dockerfile"), ("Bootstrap : docker\nFrom : a/b\n%post\n    true\n", "definition")]
+)
+def test_a_recipe_of_which_spython_finds_no_base_image_is_refused(recipe: str, form: Form) -> None:
+    """Builders read these; what is translated would begin with nothing."""
+    with pytest.raises(RequestError, match=r"^x: spython cannot read it$"):
+        converted(recipe, form, "x")
+
+
 def test_the_kind_of_a_recipe_chooses_the_runtime(tmp_path: Path) -> None:
     """Unless another one is asked for: then it is translated."""
     file = tmp_path / "Dockerfile"
@@ -190,8 +199,8 @@ def test_the_kind_of_a_recipe_chooses_the_runtime(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("recipe", "runtime"), [(DOCKERFILE, "charliecloud"), (DEFINITION, "apptainer")])
 def test_a_recipe_may_begin_with_comments(tmp_path: Path, recipe: str, runtime: str) -> None:
-    """And with blank lines."""
-    (tmp_path / "x").write_text(f"# what it is for\n\n{recipe}")
+    """Indented, too, and with blank lines."""
+    (tmp_path / "x").write_text(f"# what it is for\n\n  # and by whom\n  \n{recipe}")
     assert recipe_text(tmp_path / "x", None)[1] == runtime
 
 
