@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from modak.text import words
-from modak.text.words import Word, word
+from modak.text.words import Word, variable, word
 
 Event = tuple[Any, ...]
 """``("command", word, …)``, ``("set", name, word)``, ``("redirect", descriptor, operator, word)``, ``("heredoc", delimiter, body)`` or
@@ -170,7 +170,7 @@ def installed(program: str, status: int, advice: str) -> Line:
 
 def require(name: str, why: str) -> Line:
     """Stops with the message ``why`` (MODAK's own text, without quotes) if the variable is not set."""
-    return Line(f': "${{{name}:?{why}}}"', (("command", (":",), (Expansion(f"{name}:?{why}"),)),))
+    return run(":", variable(name, f":?{why}"))
 
 
 def comment(text: str) -> Line:
