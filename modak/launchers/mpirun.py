@@ -15,7 +15,7 @@ from modak.launchers.srun import own_environment
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, comment
 from modak.script.shelltext import code, ours
-from modak.text.words import Joined, Listed, Word, variable
+from modak.text.words import Word, variable
 
 Words = Callable[[JobSpec, Scheduler, tuple[str, ...]], tuple[Word, ...]]
 
@@ -90,7 +90,7 @@ def _openmpi(job: JobSpec, scheduler: Scheduler, exported: tuple[str, ...]) -> t
     own = _named(job, exported, *(("LD_LIBRARY_PATH",) if job.all_modules else ()))
     names: tuple[Word, ...] = tuple(each for name in own for each in ("-x", name)) if has.nodes > 1 else ()
     if _finds_names(job, scheduler):
-        names = (Joined(parts=(Listed(variable="MODAK_NAMED"),)), *(("-x", _LATER) if _LATER in own else ()))
+        names = (variable("MODAK_NAMED", "[@]:?"), *(("-x", _LATER) if _LATER in own else ()))
     return ("mpirun", *hosts, "-n", str(has.ranks), *_placed(job), *names)
 
 

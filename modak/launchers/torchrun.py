@@ -14,7 +14,7 @@ from modak.jobs.spec import JobSpec, Resources
 from modak.launchers.base import USUAL, Launcher, kept_back, openmp
 from modak.launchers.jsrun import JSRUN
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, assign, export
+from modak.script.bash import Line, assign, export
 from modak.script.shelltext import ours
 from modak.text.programs import is_python, is_script, split_env
 from modak.text.words import Word, variable, word
@@ -91,12 +91,12 @@ class Torchrun(Launcher):
         if scheduler.is_slurm:
             return (*starter.setup(agents, scheduler), *map(ours, _SLURM))
         own = starter.environment(agents)
-        task = ("-", Expansion(f"{scheduler.array_index}:-")) if scheduler.array_index else ()
+        task = ("-", variable(scheduler.array_index, ":-")) if scheduler.array_index else ()
         return (
             *starter.setup(agents, scheduler),
             *(export(name, value) for name, value in own.items() if not name.startswith("OMP_")),
             ours('MODAK_RDZV_HOST="$(uname -n)"'),
-            assign("MODAK_RDZV_ID", Expansion(f"{scheduler.job_id}:-$$"), *task),
+            assign("MODAK_RDZV_ID", variable(scheduler.job_id or "", ":-$$"), *task),
             *map(ours, _PORT),
         )
 

@@ -35,7 +35,7 @@ class Apptainer(Runtime):
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$SINGULARITY_DIR/<file>.sif``; the submit directory where that variable is not set."""
-        located = image.locate(job, "SINGULARITY_DIR:-${PWD}", image.container(job).file)
+        located = image.locate(job, variable("SINGULARITY_DIR", ":-${PWD}"), image.container(job).file)
         return (located, *self._genuine(job), *hostmpi.setup(job, _LIBRARIES))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:

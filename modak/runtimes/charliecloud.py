@@ -17,7 +17,7 @@ from modak.jobs.spec import JobSpec
 from modak.launchers.family import apart
 from modak.runtimes import hostmpi, image
 from modak.runtimes.base import Runtime
-from modak.script.bash import Expansion, Line, assign, need, run
+from modak.script.bash import Line, assign, need, run
 from modak.script.shelltext import ours
 from modak.text.grammar import SQUASHFS_ENDINGS
 from modak.text.words import Word, replaced, variable, word
@@ -72,8 +72,8 @@ class Charliecloud(Runtime):
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$CHARLIECLOUD_DIR/<name>``, else ``$SINGULARITY_DIR/<name>``, else the submit directory."""
-        located = image.locate(job, "CHARLIECLOUD_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job))
-        group = (assign("MODAK_GROUP", Expansion("SLURM_JOB_ID:-${PBS_JOBID:-$$}")),) if _peers(job) else ()
+        located = image.locate(job, variable("CHARLIECLOUD_DIR", ":-${SINGULARITY_DIR:-${PWD}}"), file_name(job))
+        group = (assign("MODAK_GROUP", variable("SLURM_JOB_ID", ":-${PBS_JOBID:-$$}")),) if _peers(job) else ()
         return (ours(_USER), located, *self._genuine(job), *group, *hostmpi.setup(job))
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:

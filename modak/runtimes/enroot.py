@@ -42,7 +42,7 @@ class Enroot(Runtime):
 
     def setup(self, job: JobSpec) -> tuple[Line, ...]:
         """``$ENROOT_DIR/<name>.sqsh``, else ``$SINGULARITY_DIR/…``, else the submit directory."""
-        return (image.locate(job, "ENROOT_DIR:-${SINGULARITY_DIR:-${PWD}}", file_name(job)),)
+        return (image.locate(job, variable("ENROOT_DIR", ":-${SINGULARITY_DIR:-${PWD}}"), file_name(job)),)
 
     def preflight(self, job: JobSpec) -> tuple[Line, ...]:
         """Checks of the command or of Pyxis, of the image, and of what is bound."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from modak.facts import HostMpi
 from modak.jobs.spec import JobSpec
-from modak.script.bash import Expansion, Line, assign, need, require, run
+from modak.script.bash import Line, assign, need, require, run
 from modak.text.words import Word, variable, word
 
 MISSING: Final = 73
@@ -27,9 +27,9 @@ def setup(job: JobSpec, more: str = "") -> tuple[Line, ...]:
         return ()
     fabric = "".join(f":{folder}" for folder in mpi.fabric_dirs)
     if mpi.library_dir:
-        return (assign("MODAK_LIBRARY_PATH", f"{mpi.library_dir}{fabric}", Expansion("LD_LIBRARY_PATH:+:${LD_LIBRARY_PATH}"), more),)
+        return (assign("MODAK_LIBRARY_PATH", f"{mpi.library_dir}{fabric}", variable("LD_LIBRARY_PATH", ":+:${LD_LIBRARY_PATH}"), more),)
     why = f"load the module of the host MPI, {mpi.module or mpi.family}"
-    path = assign("MODAK_LIBRARY_PATH", Expansion(f"LD_LIBRARY_PATH:?{why}"), f"{fabric}{more}")
+    path = assign("MODAK_LIBRARY_PATH", variable("LD_LIBRARY_PATH", f":?{why}"), f"{fabric}{more}")
     return require(mpi.library_dir_variable or "", why), path
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from modak.dsl import Notice
 from modak.jobs.spec import Container, JobSpec
-from modak.script.bash import Expansion, Line, assign, holds, installed, need, run
+from modak.script.bash import Line, assign, holds, installed, need, run
 from modak.script.shelltext import ours
 from modak.text import words
 from modak.text.words import Word, variable
@@ -83,14 +83,14 @@ def untagged(name: str) -> str:
     return re.sub("[:@][^/]*$", "", name)
 
 
-def locate(job: JobSpec, folder: str, name: str) -> Line:
+def locate(job: JobSpec, folder: Word, name: str) -> Line:
     """``MODAK_IMAGE``: ``name`` in the request's folder, which is absolute or below the submit directory; where the request gives none, in
-    the directory to which ``folder`` expands."""
+    the directory that ``folder`` is."""
     own = container(job).reference
     below = own.rpartition("/")[0] if "://" not in own else ""
     if own.startswith("/"):
         return assign("MODAK_IMAGE", f"{below}/{name}")
-    return assign("MODAK_IMAGE", Expansion("PWD" if below else folder), f"/{below}/{name}" if below else f"/{name}")
+    return assign("MODAK_IMAGE", *((variable("PWD", ""), f"/{below}/{name}") if below else (folder, f"/{name}")))
 
 
 def part() -> Line:

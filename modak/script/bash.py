@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from modak.text import words
-from modak.text.words import Word, word
+from modak.text.words import Word, variable, word
 
 Event = tuple[Any, ...]
 """``("command", word, …)``, ``("set", name, word)``, ``("redirect", descriptor, operator, word)``, ``("heredoc", delimiter, body)`` or
@@ -31,7 +31,7 @@ INDENT: Final = "    "
 
 @dataclass(frozen=True)
 class Expansion:
-    """A variable in a word of our own, with the operator that follows its name: ``SINGULARITY_DIR:-.``."""
+    """What the parser finds between the braces of an expansion: ``SINGULARITY_DIR:-.``."""
 
     text: str
 
@@ -101,13 +101,13 @@ def continued(start: Line, command: Sequence[Word]) -> Line:
     return Line(f"{start.text} \\\n{_flowed(shown, indent=INDENT)}", ((*start.events[0], *meant),), (*start.words, *shown))
 
 
-def assign(name: str, *value: Part) -> Line:
+def assign(name: str, *value: Word) -> Line:
     """``NAME=value``."""
-    meant = merged(value)
+    meant = parts(word(*value))
     return Line(f"{name}={_quoted(meant)}", (("set", name, meant),))
 
 
-def export(name: str, *value: Part) -> Line:
+def export(name: str, *value: Word) -> Line:
     """``export NAME=value``."""
     line = assign(name, *value)
     return Line(f"export {line.text}", (("export",), *line.events))
@@ -170,7 +170,7 @@ def installed(program: str, status: int, advice: str) -> Line:
 
 def require(name: str, why: str) -> Line:
     """Stops with the message ``why`` (MODAK's own text, without quotes) if the variable is not set."""
-    return Line(f': "${{{name}:?{why}}}"', (("command", (":",), (Expansion(f"{name}:?{why}"),)),))
+    return run(":", variable(name, f":?{why}"))
 
 
 def comment(text: str) -> Line:

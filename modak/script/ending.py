@@ -14,10 +14,10 @@ from typing import Final
 from modak.jobs.spec import JobSpec, Report
 from modak.schedulers import Scheduler
 from modak.script import gate
-from modak.script.bash import Expansion, Line, Part, assign, cached, joined_lines, run
+from modak.script.bash import Line, assign, cached, joined_lines, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours, with_lines, with_parts
-from modak.text.words import Word
+from modak.text.words import Word, variable
 
 NOW: Final = "$(modak_now)"
 """Milliseconds since 1970, in scripts that write a result or have a directory of their own."""
@@ -160,7 +160,7 @@ _SENT: Final = r"""test -z "${MODAK_SERVER:-}" || modak_send ||
         printf 'modak: the result could not be sent; it is in %s\n' "${MODAK_RESULT##*/}" >&2"""
 
 
-_HERE: Final = assign("MODAK_HERE", Expansion("PWD"))
+_HERE: Final = assign("MODAK_HERE", variable("PWD", ""))
 _SUSPENDED: Final = "trap MODAK_STOPPED=perhaps CONT # suspended and resumed: its time is not that of the run alone"
 """Not where a signal is expected, which bash may lose beside this one."""
 
@@ -218,9 +218,9 @@ def _job_number(job: JobSpec, scheduler: Scheduler) -> Line:
 
 
 @cached
-def _number(variable: str) -> Line:
+def _number(name: str) -> Line:
     """The job's number without signs that no file's name should have: ``92[2].server`` of an array is one in PBS."""
-    return joined_lines((assign("MODAK_JOB", Expansion(f"{variable}:-$$")), assign("MODAK_JOB", Expansion("MODAK_JOB//[!A-Za-z0-9._-]/-"))))
+    return joined_lines((assign("MODAK_JOB", variable(name, ":-$$")), assign("MODAK_JOB", variable("MODAK_JOB", "//[!A-Za-z0-9._-]/-"))))
 
 
 def report_of(job: JobSpec) -> Report | None:
@@ -249,9 +249,9 @@ def reads_output(job: JobSpec) -> bool:
     return pattern_of(job) is not None and log_of(job) is None
 
 
-def task(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
+def task(job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
     """A suffix for names, different for each task of a job array that the scheduler takes; ``-0`` if the script runs without it."""
-    return ("-", Expansion(f"{scheduler.array_index}:-0")) if is_array(job, scheduler) else ()
+    return ("-", variable(scheduler.array_index or "", ":-0")) if is_array(job, scheduler) else ()
 
 
 def is_array(job: JobSpec, scheduler: Scheduler) -> bool:
@@ -264,12 +264,12 @@ def _ranks_are_killed(job: JobSpec, scheduler: Scheduler) -> bool:
     return names_run(job) and job.slurm_step and bool(scheduler.undisturbed)
 
 
-def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Part, ...]:
+def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
     """What the job waits for, if it may continue the run of earlier jobs. The command line may say more than the request."""
     asked = job.attributes.dependency or ""
     waits = re.search("after(any|ok|notok):", asked)
     if scheduler.dependency and (waits or job.attributes.signal):
-        return (Expansion(f"{scheduler.dependency}:-{asked}"),)
+        return (variable(scheduler.dependency, f":-{asked}"),)
     return (asked,) if waits else ()
 
 
@@ -322,10 +322,10 @@ def _functions(kinds: Collection[str], scheduler: Scheduler) -> Line:
 
 
 @cached
-def _file(name: str | None, of_task: tuple[Part, ...]) -> Line:
+def _file(name: str | None, of_task: tuple[Word, ...]) -> Line:
     """``MODAK_RESULT``: a file for each job, unless the request names one, and for each task of an array."""
-    file: tuple[Part, ...] = (f"/{name}",) if name else ("/modak-result-", Expansion("MODAK_JOB"))
-    return assign("MODAK_RESULT", Expansion("MODAK_HERE"), *file, *of_task, ".json")
+    file: tuple[Word, ...] = (f"/{name}",) if name else ("/modak-result-", variable("MODAK_JOB", ""))
+    return assign("MODAK_RESULT", variable("MODAK_HERE", ""), *file, *of_task, ".json")
 
 
 def _members(record: Mapping[str, str | float | bool]) -> str:

@@ -81,7 +81,7 @@ def modules(job: JobSpec) -> tuple[Line, ...]:
     if init:
         advice = " is not on this node: it defines the module command"
         found = need(run("test", "-r", init), NO_MODULE, init, advice)
-        start = (found, Line("# shellcheck source=/dev/null"), either(run(".", init), run(":")))
+        start = (found, comment("shellcheck source=/dev/null"), either(run(".", init), run(":")))
     unused = " cannot be added to the module path: check module_paths in the system file"
     paths = job.system.module_paths if job.system else ()
     used = [need(run("module", "use", path), NO_MODULE, path, unused) for path in paths]

@@ -12,7 +12,7 @@ from modak.dsl import Notice
 from modak.errors import Conflict
 from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
-from modak.script.bash import Expansion, Line, Part, command_line, export, need, parts, require, run, shell_function
+from modak.script.bash import Line, command_line, export, need, require, run, shell_function
 from modak.script.ending import NOW, is_array, log_of, task
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_parts
@@ -129,8 +129,8 @@ def scratch(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
 def _directory(job: JobSpec, has: Staging, scheduler: Scheduler, *, each: bool) -> Iterator[Line]:
     """The lines that make the directory, after the functions that they need; ``each``: every node has its own."""
     yield ours(_SINCE)
-    name = ("/modak-", Expansion("MODAK_JOB:?"), *task(job, scheduler), "-", Expansion("MODAK_SINCE:?"))
-    yield export("MODAK_SCRATCH", *_place(has), *name)
+    name = ("/modak-", variable("MODAK_JOB"), *task(job, scheduler), "-", variable("MODAK_SINCE"))
+    yield export("MODAK_SCRATCH", has.place or variable("TMPDIR", ":-/tmp"), *name)
     yield from map(ours, _functions(has, each, gathered=each and job.launcher == "torchrun", log=_log_inside(job)))
     yield shell_function("modak_stage_out", _copied_out(has))
     yield ours(with_parts(_TIDY, REMOVE=_REMOVED_EVERYWHERE if each else _REMOVED))
@@ -212,10 +212,6 @@ def _functions(has: Staging, each: bool, gathered: bool, log: bool) -> Iterator[
         yield _GATHER
     if has.out:
         yield with_parts(_OUT, GATHER='\n        modak_gather "$1" || failed=1' if gathered else "")
-
-
-def _place(has: Staging) -> tuple[Part, ...]:
-    return (Expansion("TMPDIR:-/tmp"),) if has.place is None else parts(has.place)
 
 
 def _made(each: bool) -> Line:

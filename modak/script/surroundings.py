@@ -31,7 +31,6 @@ from modak.script.bash import (
     export,
     function,
     need,
-    parts,
     quiet,
     run,
     subshell,
@@ -253,7 +252,7 @@ def _places(job: JobSpec, runtime: Runtime, launcher: Launcher, scheduler: Sched
 
 
 def _storage(job: JobSpec) -> tuple[Line, ...]:
-    return (export("MODAK_STORAGE", *parts(job.storage)),) if job.storage else ()
+    return (export("MODAK_STORAGE", job.storage),) if job.storage else ()
 
 
 def _gpu(job: JobSpec) -> tuple[Line, ...]:

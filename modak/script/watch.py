@@ -7,7 +7,7 @@ from typing import Final
 from modak.dsl import Signal
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, assign, behind, command_line, into, parts, quiet, run, shell_function
+from modak.script.bash import Line, assign, behind, command_line, into, quiet, run, shell_function
 from modak.script.ending import NOW, log_of, names_run, reads_output, report_of
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_lines
@@ -145,7 +145,7 @@ def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ..
         *((run("modak_logged"),) if log else ()),
     )
     return (
-        *(section("the metric, in a file of the run", (assign("MODAK_LOG", *parts(log)), ours(_LOG))) if log else ()),
+        *(section("the metric, in a file of the run", (assign("MODAK_LOG", log), ours(_LOG))) if log else ()),
         *(section("the metric, in the output of the run", (ours(_NOTES),)) if kept else ()),
         *(section("the signal before the time limit", _signal_handler(job, signal)) if signal else ()),
         *section("the run", lines),

@@ -65,13 +65,15 @@ class Variable(BaseModel):
         return hash(self.variable)
 
 
-class Listed(Variable):
-    """``${NAME[@]}``: a word for each element of an array of the script's own, which is not empty."""
+class Own(Variable):
+    """``${NAME…}`` in a word of MODAK's own, with another operator."""
+
+    operator: str
 
     @property
     def expanded(self) -> str:
-        """All elements."""
-        return f"{self.variable}[@]:?"
+        """The name and the operator."""
+        return f"{self.variable}{self.operator}"
 
 
 Plain = Annotated[str, Field(max_length=LONGEST_WORD), AfterValidator(sound)]
@@ -102,9 +104,13 @@ Word = SerializeAsAny[Plain | Joined]
 """Written by its own type: a union would be tried one type after the other."""
 
 
-def variable(name: str) -> Word:
-    """``${NAME}``; the script stops if it is not set."""
-    return Joined(parts=(Variable(variable=name),))
+def variable(name: str, operator: str = ":?") -> Word:
+    """``${NAME}``; the script stops if it is not set, unless another operator follows the name.
+
+    >>> shell(variable("TMPDIR", ":-/tmp"))
+    '"${TMPDIR:-/tmp}"'
+    """
+    return Joined(parts=(Variable(variable=name) if operator == ":?" else Own(variable=name, operator=operator),))
 
 
 def word(*of: Word) -> Word:

@@ -440,7 +440,7 @@ def test_the_parser_reads_every_quoted_text_as_it_was_meant(arguments: list[str]
     """So nothing that is sound is refused: words, values, here-documents."""
     lines = (
         bash.command_line(("./solver", *arguments), breaks=(2,)),
-        bash.export("X", value, bash.Expansion("Y:-"), value),
+        bash.export("X", value, words.variable("Y", ":-"), value),
         bash.write("file", text, delimiter(text)),
         bash.subshell(bash.run(*arguments)),
     )
