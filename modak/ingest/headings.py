@@ -22,7 +22,7 @@ from modak.results import metrics
 from modak.results.units import known_unit
 from modak.text.amounts import listed
 
-ALIKE: Final = 0.76
+ALIKE: Final = 0.75
 """How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8."""
 _MOST: Final = 8
 """Headings that a message names."""

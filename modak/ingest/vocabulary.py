@@ -152,5 +152,5 @@ UNIT_OF: Final[Mapping[str, str]] = {
     **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "kb": "kB", "j": "J", "w": "W"},
 }
 """Units as lower-case headings write them."""
-OTHER_WORDS: Final = frozenset(("precond",))
+OTHER_WORDS: Final = frozenset(("precond", "comp_size"))
 """Words that are spelt nearly as a column, but mean something else."""
