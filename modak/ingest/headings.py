@@ -22,7 +22,7 @@ from modak.results import metrics
 from modak.results.units import known_unit
 from modak.text.amounts import listed
 
-ALIKE: Final = 0.76
+ALIKE: Final = 0.75
 """How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8."""
 _MOST: Final = 8
 """Headings that a message names."""
@@ -132,10 +132,15 @@ def counted_by(names: Sequence[str]) -> tuple[str, ...]:
     return next((columns for word, columns in _COUNTED_BY.items() if word in kinds), ())
 
 
-def _beside_nodes(names: Sequence[str]) -> tuple[str, ...]:
-    """What headings that are sizes may count in a table that has the nodes: repetitions first if they are numbered through."""
-    repeated = [size(name) for name in names] == [*range(1, len(names) + 1)]
-    return ("repeat", *OTHER_SIZES[:-1]) if repeated else OTHER_SIZES
+def _counts(names: Sequence[str], columns: Collection[str]) -> tuple[str, ...]:
+    """What headings that are sizes and do not tell what they count may count in a table of these columns, the likeliest first: repetitions
+    if they are numbered through from 0, or from 1 beside a column of the layout."""
+    others = [name for name in columns if name not in names]
+    laid = {*map(layout_column, others), *(name for name in others if name in LAYOUT)} - {None, "batch_size"}
+    may_be = [column for column in ("nodes", *OTHER_SIZES[:-1]) if column not in laid]
+    numbers = [size(name) for name in names]
+    repeated = numbers == [*range(len(names))] or (laid and numbers == [*range(1, len(names) + 1)])
+    return ("repeat", *may_be) if repeated else (*may_be, "repeat")
 
 
 def unit_of(names: Sequence[str]) -> str | None:
@@ -154,11 +159,11 @@ def wide(names: Sequence[str], columns: Collection[str], *, loading: bool) -> st
     shown = listed([quoted(name) for name in names], _MOST)
     how = "a row is one measured value: write a row for each, with its size in 'nodes', or in the column of what it counts (pandas: melt)"
     if loading:
-        counts = counted_by(names) or (_beside_nodes(names) if "nodes" in columns else ())
-        kinds = f", or {' or '.join(counts[1:] or OTHER_SIZES)} if they count so" if len(counts) != 1 else ""
+        counts = counted_by(names) or _counts(names, columns)
+        kinds = f", or {' or '.join(counts[1:])} if they count so" if len(counts) != 1 else ""
         unit = "" if unit_of(names) else " --set unit=…"
         fill = "" if "metric" in columns else f" --set metric=…{unit}"
-        how = f"'--wide {counts[0] if counts else 'nodes'}{fill}' makes each of their cells a row{kinds}"
+        how = f"'--wide {counts[0]}{fill}' makes each of their cells a row{kinds}"
     what = "runs" if "repeat" in counted_by(names) else "sizes"
     return f"columns {shown} are named after {what}; {how}"
 
@@ -254,8 +259,8 @@ def layout_column(name: str) -> str | None:
     """The column of the layout, or of what is counted over all nodes, whose count a heading, or a parameter of this name, gives; ``None``:
     it gives none.
 
-    >>> layout_column("num_nodes"), layout_column("num_tasks"), layout_column("size")
-    ('nodes', 'total_ranks', None)
+    >>> layout_column("num_nodes"), layout_column("num_tasks"), layout_column("n_gpu"), layout_column("size")
+    ('nodes', 'total_ranks', 'total_gpus', None)
     """
     return _counted(_bare(name)) or _counted(_bare(_CAMEL.sub("_", name[:_LONGEST])))
 
@@ -263,8 +268,9 @@ def layout_column(name: str) -> str | None:
 def _counted(bare: str) -> str | None:
     plain = _in_ascii(bare).replace("-", "_")
     found = _NUMBER_OF.fullmatch(plain)
-    counted = f"{found['what']}s" if found and found["one"] else found["what"] if found else plain
-    for word in (plain, counted):
+    what = found["what"] if found else plain
+    several = () if what == plain else (f"{what}s",)  # n_proc, core_count
+    for word in (plain, what, *several):
         if word in vocabulary.TOTALS:
             return "total_ranks"
         if word in vocabulary.GPU_TOTALS:

@@ -37,10 +37,11 @@ COLUMN_OF: Final = _by_word(
         "precision": "dtype data_type datatype prec",
         "system": "cluster cluster_name machine machine_name host hostname platform supercomputer rechner",
         "partition": "queue queue_name",
-        "nodes": "node nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes nodos noeuds nodi knoten",
+        "nodes": "node nnode nnodes n_nodes num_nodes no_nodes no._of_nodes node_count nodes_count number_of_nodes "
+        "nodos noeuds nodi knoten",
         "ranks_per_node": "ppn rpn tpn tasks_per_node ntasks_per_node procs_per_node processes_per_node mpi_per_node mpi_ranks_per_node "
         "prozesse_pro_knoten processus_par_noeud procesos_por_nodo",
-        "threads_per_rank": "threads nthreads n_threads num_threads omp ntomp hilos cpus_per_task "
+        "threads_per_rank": "thread threads nthread nthreads n_threads num_threads omp ntomp hilos cpus_per_task "
         "cores_per_rank threads_per_task threads_per_process",
         "gpus_per_node": "gpn gpu_per_node ngpus_per_node n_gpus_per_node num_gpus_per_node devices_per_node",
         "batch_size": "batch bs batchsize minibatch mini_batch mini_batch_size local_batch local_batch_size batch_per_gpu "
@@ -58,13 +59,16 @@ COLUMN_OF: Final = _by_word(
 )
 """The column that a heading means."""
 TOTALS: Final = _words(
+    "core proc ncore nproc ncpu nrank ntask npes mpi_size",
     "ranks n_ranks num_ranks nranks num_mpi_ranks number_of_ranks ntmpi tasks n_tasks",
     "num_tasks ntasks number_of_tasks p np procs n_procs num_procs nprocs processes num_processes number_of_processes world_size",
     "workers nworkers n_workers cores n_cores num_cores ncores total_cores cpus n_cpus num_cpus ncpus processors",
     "procesos procesadores nucleos processus processeurs coeurs processi processori processos processadores prozesse prozessoren kerne",
 )
 """Columns of other tables that count over all nodes; a similar name here means something else."""
-GPU_TOTALS: Final = _words("gpus n_gpus num_gpus ngpus ngpu number_of_gpus total_gpus devices n_devices num_devices ndevices accelerators")
+GPU_TOTALS: Final = _words(
+    "gpus n_gpus num_gpus ngpus ngpu number_of_gpus total_gpus devices n_devices num_devices ndevices accelerators gcds"
+)
 """The same of GPUs."""
 RATIOS: Final = _words(
     "speed_up speed-up mfu hfu",
@@ -148,5 +152,5 @@ UNIT_OF: Final[Mapping[str, str]] = {
     **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "kb": "kB", "j": "J", "w": "W"},
 }
 """Units as lower-case headings write them."""
-OTHER_WORDS: Final = frozenset(("precond",))
+OTHER_WORDS: Final = frozenset(("precond", "comp_size"))
 """Words that are spelt nearly as a column, but mean something else."""

@@ -36,8 +36,9 @@ NEAREST = {
 }
 SAID = {
     "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks ntmpi cores ncores cpus np num_procs "
-    "numTasks CPU_cores Number_of_CPU_cores core_count total_threads MPI-Prozesse MPI-Ranks Procesos Núcleos Prozesse processus",
-    "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus devices",
+    "numTasks CPU_cores Number_of_CPU_cores core_count total_threads "
+    "core nproc num_core mpi_size MPI-Prozesse MPI-Ranks Procesos Núcleos Prozesse processus",
+    "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus n_gpu devices GCDs",
     "'system' and 'partition' say the type of GPU": "gpu device gpu_type",
     "'batch_size' is that of each worker: divide it": "global_batch_size total_batch",
     "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node Kerne_pro_Knoten coeurs_par_noeud",

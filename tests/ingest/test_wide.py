@@ -67,6 +67,15 @@ def test_the_unit_of_wide_columns_is_that_of_their_headings(unit: str, factor: f
     [
         ("nodes,run1,run2,run3", "'--wide repeat --set metric=… --set unit=…' makes each of their cells a row"),
         ("nodes,time_1 (s),time_2 (s)", "'--wide repeat --set metric=…' makes each of their cells a row, or total_ranks or"),
+        ("p,t1,t2,t3", "'--wide repeat --set metric=… --set unit=…' makes each of their cells a row, or nodes or ranks_per_node or"),
+        (
+            "n_threads,time1,time2",
+            "'--wide repeat --set metric=… --set unit=…' makes each of their cells a row, or nodes or total_ranks or",
+        ),
+        ("threads_per_rank,1,2", "'--wide repeat --set metric=… --set unit=…' makes each of their cells a row, or nodes or"),
+        ("compiler,0,1,2", "'--wide repeat --set metric=… --set unit=…' makes each of their cells a row, or nodes or"),
+        ("batch_size,1,2", "'--wide nodes --set metric=… --set unit=…' makes each"),
+        ("p,t1,t2,t4", "'--wide nodes --set metric=… --set unit=…' makes each of their cells a row, or ranks_per_node or"),
         ("nodes,t1,t2,t4", "'--wide total_ranks --set metric=… --set unit=…' makes each"),
         ("compiler,t1,t2,t4", "'--wide nodes --set metric=… --set unit=…' makes each"),
         ("T (1 node) [s],T (2 nodes) [s],T (4 nodes) [s]", "'--wide nodes --set metric=…' makes each of their cells a row"),
