@@ -18,7 +18,7 @@ from starlette.responses import Response
 
 from modak.api.access import actor_of
 from modak.api.bodies import Body, document, read
-from modak.api.direct import SHORT, add_direct, one_at_a_time
+from modak.api.direct import SHORT, add_direct, in_time, one_at_a_time
 from modak.api.native import REQUEST, Strict, Wanted, address, service_of
 from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, ref, request_body, text
 from modak.api.problems import alone, answer, answer_document
@@ -94,9 +94,9 @@ def scripts(service: Service) -> list[dict[str, Any]]:
     return [entry for rule in service.facts().rules for entry in shapes.scripts(rule)]
 
 
-def scaling_models(service: Service) -> Iterator[dict[str, Any]]:
-    """Those curves that are one of the published models."""
-    return (shape for curve in service.store.models_in_turn() if (shape := shapes.scaling_model(curve)))
+def scaling_models(service: Service) -> Iterator[dict[str, Any] | None]:
+    """Those curves that are one of the published models; nothing for others."""
+    return map(shapes.scaling_model, service.store.models_in_turn())
 
 
 def container_mappings(service: Service) -> list[dict[str, Any]]:
@@ -106,21 +106,27 @@ def container_mappings(service: Service) -> list[dict[str, Any]]:
 
 
 def add_list(
-    app: FastAPI, path: str, what: str, find: Callable[[Service], Iterable[dict[str, Any]]], keys: tuple[str, ...] = ("id",)
+    app: FastAPI, path: str, what: str, find: Callable[[Service], Iterable[dict[str, Any] | None]], keys: tuple[str, ...] = ("id",)
 ) -> None:
     """Add reading of one list and of its items, by any of the ``keys``."""
 
     async def every(request: Request) -> Response:
         """All of them, as one list."""
-        return await unless_known(request, lambda service: list(find(service)), what)
+        return await unless_known(request, lambda service: list(items(request, service)), what)
 
     async def one(request: Request, id: Wanted) -> Response:
         """One of them by its `id` (container mappings: also by `opt_dsl_code`)."""
-        return await unless_known(request, lambda service: found(service, id), what)
+        return await unless_known(request, lambda service: found(request, service, id), what)
 
-    def found(service: Service, id: str) -> dict[str, Any]:
+    def items(request: Request, service: Service) -> Iterator[dict[str, Any]]:
+        for item in find(service):
+            in_time(request)
+            if item:
+                yield item
+
+    def found(request: Request, service: Service, id: str) -> dict[str, Any]:
         for key in keys:
-            for item in find(service):
+            for item in items(request, service):
                 if item[key] == id:
                     return item
         raise NotFound(f"no {what} has that id", field="id")

@@ -30,6 +30,7 @@ from modak.api import create_app
 from modak.api.connections import Connection
 from modak.api.direct import one_at_a_time
 from modak.api.limits import RequestLimits
+from modak.api.published import add_list
 from modak.auth.ring import KeyRing
 from modak.errors import RequestError, Unavailable
 from modak.perfmodel import Curve
@@ -333,6 +334,25 @@ def test_nothing_is_done_for_those_whose_time_ends_while_they_wait(packaged_data
         assert [answer.status_code for answer in callers.map(client.get, 2 * ["/results/waits"])] == [503] * 2
         first.result(PATIENCE_S)
     assert done == ["done"]
+
+
+@pytest.mark.parametrize("path", ["/results/curves", "/results/curves/one"])
+def test_a_list_is_read_only_while_somebody_waits(packaged_database: Path, path: str) -> None:
+    """Nor are all curves of a large database fitted for a caller who has got his answer, also if none of them is a published model."""
+    app = create_app(Settings(database_url=f"sqlite:///{packaged_database}", request_s=0.05))
+    read, left = count(), list[int]()
+
+    def find(_: Service) -> Iterator[None]:
+        try:
+            yield from (None for _ in zip(range(20_000_000), read, strict=False))
+        finally:
+            left.append(next(read))
+
+    add_list(app, "/results/curves", "curve", find)
+    with TestClient(app) as client:
+        assert client.get(path).status_code == 503
+        until(lambda: left)
+    assert left[0] < 20_000_000
 
 
 def test_a_table_is_predicted_only_while_somebody_waits(packaged_database: Path) -> None:
