@@ -340,17 +340,21 @@ def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
 
 def _for_a_part(request: Request, found: Partition, able: Sequence[Partition], system: System, facts: Facts) -> Partition | None:
     """The first partition that takes a job with some of a node's GPUs and leaves the others of that kind to other jobs, if the one that was
-    found gives it whole nodes; ``None``: it does not, or there is none. A quality of service or a reservation may be of that one."""
+    found gives it whole nodes; ``None``: it does not, or there is none. A quality of service or a reservation may be of that one. A job of
+    unknown time may run as long as there."""
     options = request.job_options
     asked, needed = options.request_gpus or 0, _node_features(options.architecture_constraint) & _features(found)
 
     def idle(one: Partition) -> bool:
         return one.whole_nodes and asked < one.node.accelerators
 
+    def longest(one: Partition) -> float:
+        return math.inf if options.wall_time_limit else max(map(one.longest_in, one.queues), default=one.max_wall_time_s or math.inf)
+
     if not asked or options.node_exclusive or options.qos or options.reservation or not idle(found):
         return None
     like = [one for one in able if one.node.accelerator == found.node.accelerator and needed <= _features(one) and not idle(one)]
-    return next((one for one in like if not beyond(request, one, system, facts)), None)
+    return next((one for one in like if longest(one) >= longest(found) and not beyond(request, one, system, facts)), None)
 
 
 def _with_more_gpus(request: Request, system: System, facts: Facts, most: int) -> tuple[str, ...]:

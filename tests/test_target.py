@@ -758,7 +758,8 @@ def test_a_job_that_asks_for_gpus_goes_where_they_are(gpus: int, partition: str 
     [
         ({"request_gpus": 1}, "share"),
         ({"request_gpus": 2}, "whole"),
-        ({"request_gpus": 1, "node_count": 5}, "whole"),  # more than the other takes
+        ({"request_gpus": 1, "wall_time_limit": "01:00:00"}, "brief"),
+        ({"request_gpus": 1, "node_count": 5}, "whole"),  # more than the others take
         ({"request_gpus": 1, "node_exclusive": True}, "whole"),
         ({"request_gpus": 1, "partition": "whole"}, "whole"),
         ({"request_gpus": 1, "qos": "debug"}, "whole"),
@@ -773,7 +774,8 @@ def test_a_job_with_some_gpus_of_a_node_goes_where_others_get_the_rest(options: 
     whole = gpu.model_copy(update={"name": "whole", "whole_nodes": True, "features": ("ib",)})
     other = gpu.model_copy(update={"name": "other", "node": gpu.node.model_copy(update={"accelerator": "t4"})})
     share = gpu.model_copy(update={"name": "share", "max_nodes": 4})
-    system = facts.systems["mixed"].model_copy(update={"partitions": (thin, whole, other, share)})
+    brief = share.model_copy(update={"name": "brief", "max_wall_time_s": 3600})
+    system = facts.systems["mixed"].model_copy(update={"partitions": (thin, whole, other, brief, share)})
     assert partition_of(replace(facts, systems={"mixed": system}), job_options=options) == partition
 
 
