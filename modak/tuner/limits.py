@@ -138,15 +138,17 @@ class SearchLimits:
         return rest if patience is None else min(patience, rest)
 
     def promise(self, *, with_failures: bool) -> Promise | None:
-        """The most promising untried setting; ``None``: there is none. ``with_failures``: those without a measurement count as the worst
-        one, so that it is away from them. Otherwise they say nothing: the best may be beside them, such as the largest batch that the
-        memory holds."""
+        """The most promising untried setting; ``None``: there is none.
+
+        ``with_failures``: those without a measurement, also because they run, count as the worst one, so that it is away from them.
+        Otherwise they say nothing: the best may be beside them, such as the largest batch that the memory holds.
+        """
         trials = self.study.trials()
         tried = [(trial.point, trial.cost) for trial in trials if trial.cost is not None]
         if with_failures and tried:
             worst = max(cost for _, cost in tried)
-            others = {trial.point for trial in trials if trial.state in ("complete", "running")}  # proposed again while they ran
-            tried += [(trial.point, worst) for trial in trials if trial.state in ("failed", "ended") and trial.point not in others]
+            measured = {point for point, _ in tried}  # proposed again while they ran
+            tried += [(point, worst) for point in {trial.point for trial in trials} - measured]
         return promise(self.space, tried, {trial.point for trial in trials})
 
     def can_predict(self) -> bool:

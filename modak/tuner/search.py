@@ -98,7 +98,12 @@ class Search:
     # --- one trial
 
     def _next(self) -> Trial | None:
-        """Start the next trial; ``None`` where it could not be started, or its point was tried already."""
+        """Start the next trial; ``None`` where it could not be started, or its point was tried already.
+
+        The sampler proposes the first ones, until the surrogate can tell which setting may be the best.
+        """
+        if self.limits.can_predict() and not self.study.waiting():
+            self._enqueue_most_promising()
         number, point, why = self.study.ask()
         same = next((one for one in self.study.trials() if one.point == point and one.number < number), None)
         if same is not None:
@@ -107,10 +112,14 @@ class Search:
         return self._started(Trial(number, point, "running", None, RunState(why=why).write(self.study.place(number))))
 
     def _again(self, number: int, same: Trial) -> None:
-        """For a point that the sampler proposes again: tell it the known cost, and enqueue the surrogate's choice instead. Of a trial that
+        """For a point that the sampler proposes again: tell it the known cost, and enqueue the most promising one instead. Of a trial that
         still runs nothing is known yet."""
         self.study.tell(number, same.cost, failed=same.state != "running")
         RunState(why=f"as trial {same.number}, not run again", done=True, value=same.run.value).write(self.study.place(number))
+        self._enqueue_most_promising()
+
+    def _enqueue_most_promising(self) -> None:
+        """Let the untried setting that may be the best, if there is any, be the next trial."""
         found = self.limits.promise(with_failures=True)
         if found is not None:
             why = f"predicted to be {found.gain:.3g} times as good as the best so far (at most {found.most:.3g}, probability 0.95)"

@@ -67,6 +67,13 @@ class Grid:
         step = next(one for one in count(golden) if math.gcd(one, self.size) == 1)
         return (self._point(at * step % self.size) for at in range(most))
 
+    def beside(self, point: Point) -> Iterator[Point]:
+        """The points that differ from this one by one step of one parameter."""
+        for place, one in enumerate(self.parameters):
+            for index in (point[place] - 1, point[place] + 1):
+                if 0 <= index < len(one.values):
+                    yield (*point[:place], index, *point[place + 1 :])
+
     def _point(self, number: int) -> Point:
         """The point of a number, in the order in which the last parameter changes first."""
         indices: list[int] = []

@@ -50,14 +50,17 @@ class Promise:
 
 
 def promise(space: Grid, tried: Sequence[tuple[Point, float]], besides: Collection[Point] = ()) -> Promise | None:
-    """The untried point with the largest possible gain, among at most :data:`MOST_POINTS` evenly spread points.
+    """The untried point with the largest possible gain, among at most :data:`MOST_POINTS` evenly spread points and those next to the best.
 
     ``tried``: points with their costs, which are positive; ``besides``: further points that are not considered. ``None``: there is no
     other point, or nothing was tried.
     """
     done = {point for point, _ in tried} | set(besides)
-    rest = [point for point in space.points(MOST_POINTS) if point not in done]
-    if not rest or not tried:
+    if not tried:
+        return None
+    near = space.beside(min(tried, key=lambda one: one[1])[0])
+    rest = [point for point in dict.fromkeys((*space.points(MOST_POINTS), *near)) if point not in done]
+    if not rest:
         return None
     mean, deviation = _posterior(space, [point for point, _ in tried], np.log([cost for _, cost in tried]), rest)
     best = float(np.log(min(cost for _, cost in tried)))

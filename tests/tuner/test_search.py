@@ -208,6 +208,17 @@ def test_no_gain_is_predicted_from_two_settings(work: Path, capsys: pytest.Captu
     assert last["why"] == "the most promising untried setting; too few were tried to predict its gain"
 
 
+def test_later_trials_are_those_that_may_be_the_best(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As soon as their gains can be predicted. The speed rises evenly: of 24 settings a few beside the best one are enough to end."""
+    job = document(space={"environment": {"LEVEL": [1, 2, 3]}, "options": {"-n": [0, 20, 40, 60, 80, 100, 120, 140]}})
+    found = tuned(capsys, job, "--confirm", "0")
+    later = [one["why"] for one in found["trials"] if one["job"]][5:]
+    assert later
+    assert all(why.startswith("predicted to be ") for why in later)
+    assert found["best"]["setting"] == {"LEVEL": 3, "-n": 140}
+    assert len(later) < 8
+
+
 @pytest.mark.usefixtures("impatient")
 def test_a_database_that_was_away_has_every_run_in_the_end(work: Path, own_database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The search does not stop for it, and says so; the same command, which runs nothing again, stores what is missing."""

@@ -79,18 +79,20 @@ def test_the_sampler_keeps_away_from_settings_that_fail(tmp_path: Path) -> None:
     assert sum(failures[20:]) <= 4
 
 
-def test_a_setting_that_is_proposed_again_while_it_runs_has_not_failed(tmp_path: Path) -> None:
-    """With several trials at a time: nothing is known of it yet, and the next proposals do not keep away from it."""
+def test_proposals_keep_away_from_settings_that_run(tmp_path: Path) -> None:
+    """With several trials at a time they count as the worst one, as those that failed do. What is to be gained does not depend on them."""
     base = based(request_of(space={"options": {"-n": list(range(1, 21))}}))
     space = grid_of(base)
-    with opened(tmp_path, space, identity(base), {(9,): "it runs", (3,): "measured", (15,): "measured"}) as study:
+    with opened(tmp_path, space, identity(base), {(3,): "measured", (15,): "measured"}) as study:
         limits = SearchLimits(base, Facts(version=""), space, study, SearchOptions())
-        study.ask()
-        for cost in (1.0, 1.5):
+        for cost in (1.0, 1.2):
             study.tell(study.ask()[0], cost)
-        while (asked := study.ask())[1] != (9,):
-            study.tell(asked[0], 2.0)
-        study.tell(asked[0], None, failed=False)
-        found = limits.promise(with_failures=True)
-        assert found == limits.promise(with_failures=False)
-        assert found is not None
+        before, same = (limits.promise(with_failures=failures) for failures in (True, False))
+        assert before is not None
+        assert before == same
+        study.enqueue(before.point, "it runs")
+        study.ask()
+        away, beside = (limits.promise(with_failures=failures) for failures in (True, False))
+        assert away is not None
+        assert beside is not None
+        assert abs(away.point[0] - before.point[0]) > abs(beside.point[0] - before.point[0])

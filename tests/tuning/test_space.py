@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.stats import ttest_ind
 from modak import dsl
 from modak.errors import RequestError
 from modak.tuning.space import Grid, Parameter, expanded, space_of
-from modak.tuning.surrogate import promise
+from modak.tuning.surrogate import MOST_POINTS, promise
 from modak.tuning.verdict import LEVEL, gain
 
 NUMBERS = Parameter("environment", "LEVEL", tuple(range(1, 9)))
@@ -111,6 +112,15 @@ def test_nothing_is_promised_where_all_was_tried() -> None:
     tried = [((0,), 1.0), ((1,), 2.0)]
     assert promise(space, tried, [(2,)]) is None
     assert promise(space, []) is None
+
+
+def test_of_a_large_space_what_is_beside_the_best_can_be_tried() -> None:
+    """One step of one parameter away, also where no point that is spread over the whole space lies."""
+    numbers = Parameter("options", "-n", tuple(range(40)))
+    space = Grid((replace(numbers, name="-a"), replace(numbers, name="-b"), replace(numbers, name="-c")))
+    found = promise(space, [((0, 20, 39), 1.0), ((5, 5, 5), 2.0)], [*space.points(MOST_POINTS)])
+    assert found is not None
+    assert found.point in {(1, 20, 39), (0, 19, 39), (0, 21, 39), (0, 20, 38)}
 
 
 def test_a_flat_landscape_promises_little() -> None:
