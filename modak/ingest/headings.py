@@ -39,11 +39,12 @@ _PER_BEHIND: Final = re.compile(r"([^\[(]*)([\[(][^\])]*[\])])[ _]*(?:per[ _]|/)
 _IN: Final = re.compile(r"[ _]in[ _]([A-Za-z/%]{1,20})$", re.IGNORECASE)
 """A unit behind its word: ``Laufzeit in s``."""
 _BLANK: Final = re.compile(r"\s")
+_SLASH: Final = re.compile("[ _]?/[ _]?")
 _UNNAMED: Final = re.compile(r"unnamed:?_?[0-9]+(_level_[0-9]+)?")
 _SIZE: Final = re.compile(
-    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|omp|mpi|n|p|np|t|times?|runs?|rep|repeat|repetition|trial|lauf|messung)?"
+    r"(nodes?|ranks?|gpus?|procs?|process(?:es)?|cores?|cpus?|threads?|omp|mpi|n|p|np|t|times?|runs?|rep|repeat|repetition|trial|lauf|messung)?"
     r"[ _=#:-]*[0-9]{1,7}[ _-]?"
-    r"(nodes?|ranks?|gpus?|procs?|cores?|cpus?|threads?|x[ _]?[a-z][a-z0-9]{0,15})?",
+    r"(nodes?|ranks?|gpus?|procs?|process(?:es)?|cores?|cpus?|threads?|x[ _]?[a-z][a-z0-9]{0,15})?",
     re.IGNORECASE,
 )
 _AROUND: Final = re.compile(r"([^\[(]+)[\[(]([^\])]*)[\])](.*)")
@@ -53,11 +54,12 @@ OTHER_SIZES: Final = ("total_ranks", "ranks_per_node", "threads_per_rank", "tota
 _COUNTED_BY: Final = {
     "node": ("nodes",),
     **dict.fromkeys(("thread", "omp"), ("threads_per_rank",)),
-    **dict.fromkeys(("rank", "proc", "mpi", "np"), ("total_ranks", "ranks_per_node", "nodes")),
+    **dict.fromkeys(("rank", "proc", "proces", "processe", "mpi", "np"), ("total_ranks", "ranks_per_node", "nodes")),
+    **dict.fromkeys(("core", "cpu"), ("total_ranks", "ranks_per_node", "threads_per_rank")),
     "gpu": ("total_gpus", "gpus_per_node"),
     **dict.fromkeys(("run", "rep", "repeat", "repetition", "trial", "lauf", "messung"), ("repeat",)),
 }
-"""What words in headings that are sizes count."""
+"""What words in headings that are sizes, without a last ``s``, count."""
 _NUMBER_OF: Final = re.compile(
     r"((the_)?(number|no\.?|nr\.?)_of_|anzahl_(der_)?|numero_d[ei]_|nombre_de_|of_|total_|num_|no_|nr_|n_)?"
     r"(total_|cpu_|mpi_|omp_|openmp_|physical_|logical_)?"
@@ -475,7 +477,7 @@ def _spelt(unit: str) -> str:
 
 @lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
 def _without_unit(name: str) -> str:
-    return folded(_BRACKETS.sub("", _in_order(name)).strip("#% ")).replace("/", "_per_")
+    return _SLASH.sub("_per_", folded(_BRACKETS.sub("", _in_order(name)).strip("#% ")))
 
 
 def _in_ascii(bare: str) -> str:
@@ -525,7 +527,7 @@ def _measure_in(name: str) -> Measure | None:
     if bare.lower() in vocabulary.TIMES:
         return Measure("time", bare.lower())
     in_brackets = _rate_in(bracket[1]) if bracket and bracket[1] else None
-    return in_brackets or _metric_and_unit(bare) or _unit_of_rate(bare)
+    return in_brackets or _metric_and_unit(bare) or _unit_of_rate(bare) or _unit_of_rate(_SLASH.sub("/", bare))
 
 
 def _metric(words: str) -> str | None:

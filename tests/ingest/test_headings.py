@@ -48,7 +48,7 @@ SAID = {
     "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency "
     "Speedup_vs_1_GPU gustafson_speedup Beschleunigung ideal Linear_Time(S)_per_Epoch Ideal_runtime Percentage_of_Theoretical_Peak",
     "what each of them does is not what the run does": "tokens_per_sec_per_gpu samples/s/GPU TFLOPs/GPU throughput_per_node "
-    "throughput_[img/s]_per_GPU",
+    "throughput_[img/s]_per_GPU samples_/_s_/_GPU",
     "that of the framework is 'framework_version', that of the application": "version",
     "the size of images is a parameter": "img",
     "a neural network is an 'application', an interconnect a parameter": "network",
@@ -88,6 +88,7 @@ MEASURED = {
     "throughput --set unit=Mcells/s": "speed_[Mcells/s] throughput_mcells_s mcells_per_s",
     "wall_time --set unit=s": "real_time_[s]",
     "throughput --set unit=Gpts/s": "gpts_per_s",
+    "throughput --set unit=ns/day": "ns/day ns_/day ns_/_day",
     "run_time --set unit=…": "Laufzeit_(Minuten)",
 }
 

@@ -67,6 +67,9 @@ def test_the_unit_of_wide_columns_is_that_of_their_headings(unit: str, factor: f
     [
         ("nodes,run1,run2,run3", "'--wide repeat --set metric=… --set unit=…' makes each of their cells a row"),
         ("nodes,time_1 (s),time_2 (s)", "'--wide repeat --set metric=…' makes each of their cells a row, or total_ranks or"),
+        ("size,2 cores,4 cores", "'--wide total_ranks --set metric=… --set unit=…' makes each of their cells a row, or ranks_per_node or"),
+        ("size,1 CPU,4 CPUs", "'--wide total_ranks --set metric=… --set unit=…' makes each of their cells a row, or ranks_per_node or"),
+        ("size,1 process,2 processes", "'--wide total_ranks --set metric=… --set unit=…' makes each of their cells a row, or ranks_per"),
         ("p,t1,t2,t3", "'--wide repeat --set metric=… --set unit=…' makes each of their cells a row, or nodes or ranks_per_node or"),
         (
             "n_threads,time1,time2",
