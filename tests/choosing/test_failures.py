@@ -113,6 +113,19 @@ def test_what_failed_at_other_problem_sizes_is_told_of(known: Known, failures: S
     assert [reason for reason in found if "with other problems failed" in reason] == told * lines
 
 
+@pytest.mark.parametrize(("cells", "other", "told"), [(1000, {}, 1), (9000, {}, 0), (1000, {"tolerance": "5"}, 0)])
+def test_too_little_memory_for_a_smaller_problem_is_told_of(known: Known, cells: int, other: dict[str, str], told: int) -> None:
+    """The first time: a larger one hardly needs less."""
+    series = SERIES.model_copy(update={"params": {"cells": "3000"}})
+    results = [Result(series=series, layout=layout(counts), value=time) for counts, time in UP_TO_FOUR.items()]
+    runs = (failed((8, 4, 12), OUT_OF_MEMORY, params={"cells": str(cells), **other}),)
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver", "params": {"cells": 3000}}}
+    request = asked(job_options=ON_EIGHT, optimisation=wanted)
+    found = recommend(request, replace(known(None), models=tuple(fit(results)), failed=runs)).decisions
+    lines = ["8 nodes x 4x12: 1 run with other problems failed, and none ended well, so this one may fail, too"]
+    assert [reason for reason in found if "with other problems failed" in reason] == told * lines
+
+
 def test_the_answer_says_what_is_not_considered(known: Known) -> None:
     """And how to have it considered again."""
     unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
