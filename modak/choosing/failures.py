@@ -23,7 +23,9 @@ from modak.errors import Infeasible
 from modak.facts import Facts, Failed, Layout
 from modak.grouping import grouped
 from modak.perfmodel import Curve, Question
+from modak.perfmodel.magnitudes import magnitude
 from modak.perfmodel.questions import closed
+from modak.perfmodel.startup import LENGTHS
 from modak.perfmodel.stops import ran_on, stops_of
 from modak.results.failures import OUT_OF_MEMORY, STOPPED, TRIES
 from modak.target import Target
@@ -73,14 +75,15 @@ def failed_once(request: Request, target: Target, found: Candidates, facts: Fact
 
 
 def failed_at_other_problems(request: Request, target: Target, found: Candidates, shape: Shape, nodes: int, facts: Facts) -> int:
-    """How many runs of a candidate's layout failed with other problems, if they are :data:`TRIES` or more and none of any succeeded; else
-    0."""
+    """How many runs of a candidate's layout failed with other problems, if they are :data:`TRIES` or more, or one had too little memory for
+    a smaller problem, and none of any succeeded; else 0."""
     curves, asked = usable_curves(request, target, facts.models), question(with_problem(request, found.problem), target, shape)
     of_any = replace(asked, attributes={name: value for name, value in asked.attributes.items() if name not in ("dataset", "params")})
     here = (one for one in facts.failed if one.series.metric != STOPPED and (one.layout.nodes or 1) == nodes)
-    others = (one for one in here if not asked.may_have_been(one.series, one.layout) and of_any.may_have_been(one.series, one.layout))
+    others = [one for one in here if not asked.may_have_been(one.series, one.layout) and of_any.may_have_been(one.series, one.layout)]
     count = sum(one.count for one in others)
-    return count if count >= TRIES and nodes not in ran_on(of_any, curves) else 0
+    enough = count >= TRIES or any(one.series.metric == OUT_OF_MEMORY and _is_smaller(one.series.params, asked.params) for one in others)
+    return count if enough and nodes not in ran_on(of_any, curves) else 0
 
 
 def most_without_memory(request: Request, target: Target, found: Candidates, facts: Facts) -> int:
@@ -169,6 +172,16 @@ def _needs_as_much(shape: Shape, other: Layout) -> bool:
     gpus = other.gpus_per_node in (None, shape.gpus_per_node)
     pairs = ((shape.ranks_per_node, other.ranks_per_node), (shape.batch_size, other.batch_size))
     return gpus and all(there is None or here is None or here >= there for here, there in pairs)
+
+
+def _is_smaller(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether a problem has only numbers as the other one, but for its length, and none of them is larger there.
+
+    >>> [_is_smaller({"cells": cells, "epochs": "5"}, {"cells": "64x64"}) for cells in ("1000", "5000", "many")], _is_smaller({}, {})
+    ([True, False, False], False)
+    """
+    sizes = {name: (magnitude(text), magnitude(other.get(name))) for name, text in one.items() if name not in LENGTHS}
+    return bool(sizes) and sizes.keys() == other.keys() and all(here and there and here <= there for here, there in sizes.values())
 
 
 def _in_words(one: Failed, *, others: bool) -> str:

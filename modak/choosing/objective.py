@@ -325,6 +325,20 @@ def _constraints(scored: Scored, objective: Objective) -> Iterator[_Constraint]:
             lambda: f"no configuration has a parallel efficiency of {as_given(floor)}",
             lambda others: _less_efficient(scored.efficiency[others]),
         )
+    if not objective.max_nodes and (guesses := _guesses(scored)).any():
+        yield _Constraint(
+            np.where(guesses, np.inf, 0.0),
+            lambda: "at most 1 doubling beyond the measured sizes where runs were stopped",
+            instead=lambda others: [f"max_nodes {scored.nodes[others].min()} (a guess, because runs were stopped)"],
+        )
+
+
+def _guesses(scored: Scored) -> Flags:
+    """Far sizes whose prediction a run that was stopped has refuted, unless there are no others: what they take is a guess on a guess."""
+    if scored.predicted is None or scored.one_size_each:
+        return np.zeros(scored.time.shape, dtype=bool)
+    found = scored.predicted.refuted & (scored.doublings > UNREQUESTED_DOUBLINGS)
+    return np.asarray(found & ~found[np.isfinite(scored.time)].all())
 
 
 def _in_words(constraints: Sequence[_Constraint]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from modak.choosing.nodes import node_gpus, node_kinds, node_power
 from modak.choosing.wishes import graph_compilers
 from modak.errors import DataError
+from modak.grouping import grouped
 from modak.perfmodel import rownotes
 from modak.perfmodel.unseen import FEW
 from modak.prepared import Prepared
@@ -49,7 +50,7 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     questions = [{**row, "gpus_per_node": count} if count else row for row, count in zip(given, gpus, strict=True)]
 
     reader = Reader(graph_compilers(), node_kinds(facts))
-    failed = {application: facts.with_own_names(store.failed(application)) for application in measured}
+    failed = grouped(facts.with_own_names(store.failed(*measured)), lambda one: one.series.application)
     answered = predict_rows(questions, curves, level, node_power(facts), reader, go_on, failed)
     known = by_configuration(_with_parameters(store, questions, answered))
     answered = improve_rows(questions, answered, known, level, reader)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from modak.ingest import modak_result
 from modak.ingest.modak_result import ModakResult
+from modak.perfmodel.startup import PARTS
 from modak.results.failures import STOPPED
 from modak.results.metrics import WALL_TIME
 from modak.store.engine import chunks
@@ -76,9 +77,17 @@ def _outcomes(connection: Connection, load_ids: Collection[int], after: int) -> 
     chosen = select(plans.c.id, plans.c.response)
     named = sorted({plan for _, plan, *_ in times})
     stored = (row for part in chunks(named) for row in connection.execute(chosen.where(plans.c.id.in_(part))))
-    predictions = {row.id: json.loads(row.response).get("job", {}).get("plan", {}).get("prediction", {}) for row in stored}
+    predictions = {row.id: _of_whole_run(json.loads(row.response).get("job", {})) for row in stored}
     for job, plan, metric, time in times:
         told = predictions.get(plan, {})
         figures = [told.get(name) for name in ("value", "lower", "upper", "level")]
         if told.get("unit") == "s" and None not in figures and (metric == WALL_TIME or time > told["upper"]):
             yield Outcome(job, metric, time, *figures)
+
+
+def _of_whole_run(job: Mapping[str, Any]) -> Any:
+    """The prediction of an answer; nothing if it is the time of one epoch, or step, because the request does not say how many the run
+    has."""
+    found = job.get("plan", {}).get("prediction", {})
+    counts = {f"{found.get('per')}s", "amount"}
+    return {} if found.get("per") in PARTS and counts.isdisjoint(job.get("optimisation", {}).get("workload", {})) else found

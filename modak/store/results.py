@@ -178,10 +178,11 @@ def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence
     return tuple(_value(key, row) for key, row in islice(found, MOST_TRIED))
 
 
-def failed(connection: Connection, application: str) -> tuple[Failed, ...]:
-    """The failed and stopped runs of an application, by series and layout."""
-    of_them = and_(series.c.application == application, series.c.metric.in_(FAILURES))
-    keys = by_number(connection, of_them)
+def failed(connection: Connection, applications: Sequence[str]) -> tuple[Failed, ...]:
+    """The failed and stopped runs of applications, by series and layout."""
+    keys = dict[int, SeriesKey]()
+    for some in chunks(applications):
+        keys |= by_number(connection, and_(series.c.application.in_(some), series.c.metric.in_(FAILURES)))
     place = (results.c.series_id, *(results.c[name] for name in LAYOUT))
     values = (func.sum(results.c.value).label("total"), func.max(results.c.value).label("most"), func.count().label("rows"))
     chosen = select(*place, *values).where(STANDING).group_by(*place).order_by(*place)

@@ -172,10 +172,10 @@ class Store:
             found = grouped(suspects.doubted(connection, applications), lambda one: one.series.application)
         return {application: tuple(found.get(application, ())) for application in applications}
 
-    def failed(self, application: str) -> tuple[Failed, ...]:
-        """The failed runs of an application."""
+    def failed(self, *applications: str) -> tuple[Failed, ...]:
+        """The failed runs of these applications."""
         with reading(self.engine) as connection:
-            return results.failed(connection, application)
+            return results.failed(connection, applications)
 
     def snapshot(self) -> Facts:
         """All knowledge, without curves, in one consistent view."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -110,6 +111,19 @@ def test_what_failed_at_other_problem_sizes_is_told_of(known: Known, failures: S
     request = asked(job_options=ON_EIGHT, optimisation=wanted)
     found = recommend(request, replace(known(None), models=tuple(fit(results)), failed=tuple(runs))).decisions
     lines = ["8 nodes x 4x12: 2 runs with other problems failed, and none ended well, so this one may fail, too"]
+    assert [reason for reason in found if "with other problems failed" in reason] == told * lines
+
+
+@pytest.mark.parametrize(("cells", "other", "told"), [(1000, {}, 1), (9000, {}, 0), (1000, {"tolerance": "5"}, 0)])
+def test_too_little_memory_for_a_smaller_problem_is_told_of(known: Known, cells: int, other: dict[str, str], told: int) -> None:
+    """The first time: a larger one hardly needs less."""
+    series = SERIES.model_copy(update={"params": {"cells": "3000"}})
+    results = [Result(series=series, layout=layout(counts), value=time) for counts, time in UP_TO_FOUR.items()]
+    runs = (failed((8, 4, 12), OUT_OF_MEMORY, params={"cells": str(cells), **other}),)
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver", "params": {"cells": 3000}}}
+    request = asked(job_options=ON_EIGHT, optimisation=wanted)
+    found = recommend(request, replace(known(None), models=tuple(fit(results)), failed=runs)).decisions
+    lines = ["8 nodes x 4x12: 1 run with other problems failed, and none ended well, so this one may fail, too"]
     assert [reason for reason in found if "with other problems failed" in reason] == told * lines
 
 
@@ -324,15 +338,17 @@ def test_one_run_that_was_stopped_may_have_hung(known: Known) -> None:
 
 @pytest.mark.parametrize("objective", [{"minimise": "time"}, {"minimise": "node_hours", "deadline": "00:03:10"}])
 def test_sizes_are_not_stopped_one_after_the_other(known: Known, objective: dict[str, Any]) -> None:
-    """A program that takes ten times what its results make of it on more nodes than they had: the fourth run has ended, at the latest."""
+    """A program that takes ten times what its results make of it on more nodes than they had: the fourth run has ended, at the latest, or
+    is not tried, as none meets the deadline."""
     wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
     request, runs = asked(optimisation={**wanted, "objective": objective}), list[Failed]()
-    for _ in range(6):
-        plan = optimise(request, facts(known, UP_TO_FOUR, runs)).plan
-        nodes, given = plan.configuration.nodes, plan.wall_time_s or 0
-        if 120 + 800 / nodes * (10 if nodes > 4 else 1) <= given:
-            break
-        runs.append(stopped(given - 60, (nodes, 4, 12), 1))
+    with suppress(Infeasible):  # nothing is known to meet the deadline any more
+        for _ in range(6):
+            plan = optimise(request, facts(known, UP_TO_FOUR, runs)).plan
+            nodes, given = plan.configuration.nodes, plan.wall_time_s or 0
+            if 120 + 800 / nodes * (10 if nodes > 4 else 1) <= given:
+                break
+            runs.append(stopped(given - 60, (nodes, 4, 12), 1))
     assert len(runs) <= 3
 
 
@@ -441,6 +457,18 @@ def test_what_failed_twice_is_not_what_a_goal_needs(known: Known) -> None:
     found = size(request, facts(known, UP_TO_FOUR, [failed((5, 4, 12), count=2)]), guide).platforms[0]
     assert found.nodes.value == 6
     assert any(note.startswith("not considered: 5 nodes x 4x12 failed (2 runs)") for note in found.notes)
+
+
+def test_no_deadline_is_met_by_a_guess_on_a_guess(known: Known) -> None:
+    """However many nodes there are: by what two stopped runs leave possible, 300 of them would meet it. Who wants that says so."""
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+    counts = {"process_count_per_node": 4, "core_count_per_process": 12}
+    after, goal = facts(known, UP_TO_FOUR, [stopped(1200)]), {"minimise": "node_hours", "deadline": "00:02:30"}
+    with pytest.raises(Infeasible, match=r"closest: 4 nodes, .*, or max_nodes [0-9]+ \(a guess, because runs were stopped\)") as refused:
+        recommend(asked(job_options=counts, optimisation={**wanted, "objective": goal}), after)
+    most = int(str(refused.value).partition("max_nodes ")[2].split()[0])
+    found = recommend(asked(job_options=counts, optimisation={**wanted, "objective": {**goal, "max_nodes": most}}), after)
+    assert found.choices[0].configuration.nodes > 100
 
 
 def test_a_deadline_before_a_stop_cannot_be_met(known: Known) -> None:

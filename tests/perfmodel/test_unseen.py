@@ -376,6 +376,15 @@ def test_a_measured_row_keeps_its_answer() -> None:
     assert improve_rows([{"application": "net1", **METRIC}], answered, known) == answered
 
 
+@pytest.mark.parametrize("refuted", [True, False])
+def test_what_a_stopped_run_has_refuted_stays(refuted: bool) -> None:
+    """The estimate from parameters does not know of that run, however narrow its interval is."""
+    row = {"application": "net100", "system": "here", "batch_size": "64", **METRIC, **{f"params.{k}": v for k, v in params(100).items()}}
+    answered = [{"basis": "heuristic", "predicted": 1.0, "lower": 1e-3, "upper": 1e3, "refuted": refuted}]
+    (after,) = improve_rows([row], answered, by_configuration(measured("here", range(80), 1.0)))
+    assert (after == answered[0]) is refuted
+
+
 def test_runs_to_measure_on_a_new_system_are_of_networks_known_elsewhere() -> None:
     """Six of those that two other systems know; of the other five nothing can be told."""
     results = [*measured("known", range(50), 1.0), *measured("other", range(50), 3.0)]

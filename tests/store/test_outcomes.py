@@ -24,9 +24,10 @@ def result(job: str, seconds: float, plan: str = "12ab") -> Table:
     return table(from_bytes(json.dumps(document).encode(), f"modak-result-{job}.json"))
 
 
-def planned(store: Store, prediction: dict[str, object] | None) -> None:
+def planned(store: Store, prediction: dict[str, object] | None, **workload: object) -> None:
     """A stored plan with this prediction; ``None``: its answer has no such part."""
-    response = json.dumps({"job": {"plan": {"prediction": prediction}}} if prediction else {"job": {}})
+    job = {"plan": {"prediction": prediction}, "optimisation": {"workload": workload}}
+    response = json.dumps({"job": job if prediction else {}})
     store.plans.save("12ab", {}, response, Texts("#!/bin/sh\n"), data_version="1")
 
 
@@ -48,6 +49,15 @@ def test_a_job_that_was_stopped_is_compared_once_it_took_longer(store: Store, se
     notes = store.load([table(from_bytes(json.dumps(document).encode(), "modak-result-7.json"))], ME).notes
     said = [f"{one} the 90% interval of its prediction, 100 s (90 s – 115 s)" for one in told]
     assert [note for note in notes if "prediction" in note] == said
+
+
+@pytest.mark.parametrize(
+    ("per", "workload", "told"), [("epoch", {}, 0), ("epoch", {"epochs": 1}, 1), ("step", {"amount": "9 steps"}, 1), ("run", {}, 1)]
+)
+def test_a_run_is_not_compared_with_one_epoch(store: Store, per: str, workload: dict[str, object], told: int) -> None:
+    """Which is what is predicted if nobody says how many it has."""
+    planned(store, {**PREDICTION, "per": per}, **workload)
+    assert len([note for note in store.load([result("7", 4200)], ME).notes if "prediction" in note]) == told
 
 
 def test_many_jobs_are_counted(store: Store) -> None:
