@@ -431,6 +431,16 @@ def test_an_image_is_started_by_any_listed_library_that_can(library: str | None,
     assert f"module load {loaded} " in found.texts.job_script
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "stops"), [("slurm", ["Slurm does not offer pmix"]), ("pbspro", ["mpirun is not that of Open MPI"]), ("flux", [])]
+)
+def test_a_library_of_an_image_that_is_not_listed_is_told_with_where_the_job_would_stop(scheduler: str, stops: list[str]) -> None:
+    """If it has no library that starts ranks of Open MPI; Flux starts those of all."""
+    found = solved((INTEL,), "openmpi", "docker://site/solver:1", scheduler)
+    why = "the system file of here does not list Open MPI ([[mpi]]), which is in the image: the job stops where"
+    assert [one.message for one in found.plan.warnings if "does not list" in one.message] == [f"{why} {stop}" for stop in stops]
+
+
 @pytest.mark.parametrize("measured", [{}, {"mpi": "mpich 3.3"}])
 def test_a_library_that_is_not_listed_is_told_once(measured: dict[str, str]) -> None:
     """Intel MPI runs programs of MPICH, which the request names, or the results as well."""
