@@ -229,7 +229,7 @@ class Remote:
                     connection.request(method, parts.path + path, body, headers)
                 response = connection.getresponse()
                 content = response.read(LONGEST_ANSWER)
-                if response.length and len(content) < LONGEST_ANSWER:
+                if response.length:
                     raise http.client.IncompleteRead(content, response.length)
             finally:
                 connection.close()

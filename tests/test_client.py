@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import socket
 import ssl
 import subprocess
 import threading
@@ -346,10 +347,17 @@ def test_too_many_requests_are_asked_again() -> None:
         server.shutdown()
 
 
+def test_a_service_that_does_not_answer_in_time_is_status_3() -> None:
+    """It would be waited for without an end."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(Unavailable, match=r"^no answer from http://.*: timed out$"):
+        Remote(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.2).listing("systems")
+
+
 def test_a_file_of_no_known_format_is_not_sent() -> None:
-    """It is refused without asking: nobody answers at this address."""
-    with pytest.raises(DataError, match="of no known format"):
-        Remote("http://127.0.0.1:9").load(Incoming((table(from_bytes(b"\1\2\3", "r.bin")),)))
+    """Each of them is refused without asking: nobody answers at this address."""
+    with pytest.raises(DataError, match="of no known format") as wrong:
+        Remote("http://127.0.0.1:9").load(Incoming(tuple(table(from_bytes(b"\1\2\3", name)) for name in ("a.bin", "b.bin"))))
+    assert [fault.field for fault in wrong.value.faults] == ["a.bin", "b.bin"]
 
 
 def test_names_do_not_tell_where_links_lead(tmp_path: Path) -> None:
@@ -393,10 +401,16 @@ def test_a_proxy_is_asked_for_what_is_not_excepted(monkeypatch: pytest.MonkeyPat
     assert asked == [("modak.invalid:443", told)]
 
 
-@pytest.mark.parametrize("address", ["https://localhost:9", "https://127.0.0.1:9", "http://modak.invalid:9"])
-def test_no_proxy_is_asked_for_this_machine_or_without_tls(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
-    """A proxy would mean itself by these names, and that of HTTPS is not asked for anything else."""
-    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+@pytest.mark.parametrize(
+    ("address", "proxy"),
+    [
+        *((address, "http://127.0.0.1:9") for address in ("https://localhost:9", "https://127.0.0.1:9", "http://modak.invalid:9")),
+        ("https://modak.invalid:9", ""),
+    ],
+)
+def test_no_proxy_is_asked_for_this_machine_or_without_tls(monkeypatch: pytest.MonkeyPatch, address: str, proxy: str) -> None:
+    """A proxy would mean itself by these names, and that of HTTPS is not asked for anything else; nor is any where none is named."""
+    monkeypatch.setenv("https_proxy", proxy)
     with pytest.raises(Unavailable, match=rf"^no answer from {address}: "):
         Remote(address).listing("systems")
 

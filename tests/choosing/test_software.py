@@ -348,6 +348,17 @@ def test_deepspeed_is_started_by_torchrun_and_comes_with_the_application(known: 
     assert not any("deepspeed" in one.message.lower() for one in holding.warnings)
 
 
+def test_no_recipe_installs_deepspeed(known: Known) -> None:
+    """A warning says so where the image is built."""
+    wanted = {**TRAINING, "enable_opt_build": True, "ai_training": {"pytorch": {"distribution": "deepspeed"}}}
+    job = {"application": {"executable": "train.py"}, "target": {"name": "hlrs-testbed"}, "optimisation": wanted}
+    plan = optimise(normalise({"job": job}).request, replace(known(None), images=())).plan
+    assert plan.recipe is not None
+    (warned,) = (one for one in plan.warnings if "DeepSpeed" in one.message)
+    assert warned.field == "optimisation.ai_training.pytorch.distribution"
+    assert warned.message == "the recipe does not install DeepSpeed: the application must provide it"
+
+
 def test_results_with_the_hosts_mpi_bind_none_where_torchrun_starts_the_ranks(known: Known) -> None:
     """They were run otherwise; this run's ranks do not talk through it."""
     key = SeriesKey(

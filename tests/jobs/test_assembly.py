@@ -29,12 +29,17 @@ SPREAD = {"app_type": "ai_training", "ai_training": {"config": {"distributed_tra
 OPENMP = {"app_type": "hpc", "hpc": {"openmp": {}}}
 
 
-def script(system: System, options: Mapping[str, Any], wanted: Mapping[str, Any] = PURE, **application: Any) -> str:
-    """The script of a job on a system of which nothing else is known, and with the rule above."""
+def planned(system: System, options: Mapping[str, Any], wanted: Mapping[str, Any] = PURE, **application: Any) -> Answer:
+    """The answer for a job on a system of which nothing else is known, and with the rule above."""
     app = {"app_type": "mpi", "executable": "./solver", **application}
     job = {"job_options": options, "application": app, "target": {"name": "here", "container_runtime": "none"}, "optimisation": wanted}
     request: Request = normalise({"job": job}).request
-    return optimise(request, Facts(version="1", systems={"here": system}, rules=(CLOSEST,))).texts.job_script
+    return optimise(request, Facts(version="1", systems={"here": system}, rules=(CLOSEST,)))
+
+
+def script(system: System, options: Mapping[str, Any], wanted: Mapping[str, Any] = PURE, **application: Any) -> str:
+    """Its script."""
+    return planned(system, options, wanted, **application).texts.job_script
 
 
 @pytest.mark.parametrize(("application", "name"), [("My Solver (v2)", "My-Solver-v2"), ("(?)", "modak")])
@@ -426,6 +431,16 @@ def test_an_image_is_started_by_any_listed_library_that_can(library: str | None,
     assert f"module load {loaded} " in found.texts.job_script
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "stops"), [("slurm", ["Slurm does not offer pmix"]), ("pbspro", ["mpirun is not that of Open MPI"]), ("flux", [])]
+)
+def test_a_library_of_an_image_that_is_not_listed_is_told_with_where_the_job_would_stop(scheduler: str, stops: list[str]) -> None:
+    """If it has no library that starts ranks of Open MPI; Flux starts those of all."""
+    found = solved((INTEL,), "openmpi", "docker://site/solver:1", scheduler)
+    why = "the system file of here does not list Open MPI ([[mpi]]), which is in the image: the job stops where"
+    assert [one.message for one in found.plan.warnings if "does not list" in one.message] == [f"{why} {stop}" for stop in stops]
+
+
 @pytest.mark.parametrize("measured", [{}, {"mpi": "mpich 3.3"}])
 def test_a_library_that_is_not_listed_is_told_once(measured: dict[str, str]) -> None:
     """Intel MPI runs programs of MPICH, which the request names, or the results as well."""
@@ -463,8 +478,10 @@ def test_a_part_of_a_node_is_bound_only_where_the_scheduler_keeps_others_off(
     """Two jobs of one node would both be bound to its first cores. The site names its parallel environment for all jobs."""
     nodes = Partition(name="main", nodes=4, node=NODE, resource_directives=directives[:1])
     system = site(NODE, scheduler=scheduler, name="here", partitions=(nodes,), mandatory_directives=directives[1:])
-    text = script(system, {"node_count": 1, **options}, threads=2)
+    answer = planned(system, {"node_count": 1, **options}, threads=2)
+    text, cores = answer.texts.job_script, 2 * options["process_count_per_node"]
     assert ("OMP_PROC_BIND=close" in text, "--bind-to none" in text) == (bound, not bound and options["process_count_per_node"] > 1)
+    assert any(f"the job has {cores} of a node's 56 cores, and" in reason for reason in answer.plan.decisions) is not bound
 
 
 @pytest.mark.parametrize(("scheduler", "whole", "bound"), [("torque", False, False), ("torque", True, True), ("slurm", False, True)])
@@ -500,6 +517,29 @@ def test_threads_are_not_bound_where_workers_would_inherit_one_core(
     """OpenMP binds the process that loads it (with scikit-learn, which Keras loads), and what it starts has that core alone."""
     text = script(GPUS, options, wanted, app_type="other", executable=executable, threads=4)
     assert ("OMP_PROC_BIND=close" in text) is bound
+
+
+@pytest.mark.parametrize(
+    ("executable", "wanted", "threads", "why"),
+    [
+        ("Rscript fit.R", {}, 4, ["OpenMP would bind a process of Python, R or the like that loads it, and its workers, to one core"]),
+        ("Rscript fit.R", {}, 1, []),
+        ("torchrun train.py", SPREAD, 4, []),
+        ("./solver", OPENMP, 4, []),
+        (
+            "parallel -j ${MODAK_THREADS} ./run.sh ::: a b",
+            OPENMP,
+            4,
+            ["the command says how many threads or processes there are, and OpenMP would bind those that are not its own to one core"],
+        ),
+        ("./solver", {}, None, ["the request does not say that they are OpenMP's (openmp), which would bind all others to one core"]),
+    ],
+)
+def test_the_reasons_say_why_threads_are_not_bound(executable: str, wanted: dict[str, Any], threads: int | None, why: list[str]) -> None:
+    """Where there are several, and what starts them binds none anyway."""
+    options = {"request_gpus": 0, "node_count": 1, "core_count_per_process": threads or 8}
+    answer = planned(GPUS, options, wanted, app_type="other", executable=executable, threads=threads)
+    assert re.findall(r"threads: not bound to cores, because (.*)", "\n".join(answer.plan.decisions)) == why
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_a_build_asks_for_a_queue_that_takes_one_node(asked: dict[str, str], kno
 
 
 def test_a_build_goes_to_the_default_partition_if_its_own_takes_larger_jobs_only(known: Known) -> None:
-    """The partition of the job has no queue for one node."""
+    """The partition of the job has no queue for one node, as the reasons say."""
     fat = {"partition": "fat", "node_count": 4}
     request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=fat, optimisation__objective={})
     facts = known(request.workload_name)
@@ -32,8 +32,9 @@ def test_a_build_goes_to_the_default_partition_if_its_own_takes_larger_jobs_only
     larger = Queue(name="fat", min_nodes=2, max_nodes=128)
     changed = tuple(one.model_copy(update={"queues": (larger,)}) if one.name == "fat" else one for one in system.partitions)
     system = system.model_copy(update={"partitions": changed})
-    texts = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts
-    assert ("--partition=fat\n" in texts.job_script, "--partition=micro\n" in texts.build_script) == (True, True)
+    found = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system}))
+    assert ("--partition=fat\n" in found.texts.job_script, "--partition=micro\n" in found.texts.build_script) == (True, True)
+    assert "build: in micro, because the nodes of supermuc-ng/fat take larger jobs only" in found.plan.decisions
 
 
 def test_a_build_stays_in_a_queue_that_the_request_names(known: Known) -> None:
@@ -161,4 +162,5 @@ def test_a_build_goes_where_the_internet_is(thin: bool | None, login: bool | Non
     assert ("--mem=15258M\n" in texts.build_script, "--mem=66757M\n" in texts.build_script) == (moved, not moved)
     assert ("--constraint=compute\n" in texts.build_script, "--constraint=compute\n" in texts.job_script) == (not moved, True)
     warned = any("have no internet" in one.message for one in plan.warnings)
-    assert (warned, any(line.startswith("build: in login") for line in plan.decisions)) == (place == "thin" and not thin, moved)
+    told = "build: in login, because the nodes of supermuc-ng/thin have no internet" in plan.decisions
+    assert (warned, told) == (place == "thin" and not thin, moved)

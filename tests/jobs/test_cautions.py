@@ -59,6 +59,7 @@ def test_a_file_that_does_not_start_as_it_is_written_is_told(executable: str, sa
         ("numactl -l sh -c './solver -N 1'", 2, False),
         ("taskset -c 0-3 ./solver", 2, True),
         ("likwid-pin -c 0-3 ./solver", 2, True),
+        ("taskset -c0-3 ./solver", 2, True),
         ("numactl -lc 0 ./solver", 2, True),
         ("hwloc-bind core:0-3 ./solver", 2, True),
         ("hwloc-bind --mempolicy interleave --membind node:0 --cpubind core:0-3 -- ./solver", 2, True),
@@ -167,6 +168,7 @@ def test_an_environment_of_the_host_does_not_open_in_an_image_of_the_catalogue(r
         ("train.py --eos-token '</s>' --max-tokens 0123456789abcdef0123", False),
         ("train.py --token-file tokens/0123456789abcdef0123", False),
         ("train.py --token /data/tokens/v2-large.json", False),
+        ("train.py token 0123456789abcdef0123", False),
     ],
 )
 def test_a_secret_in_the_command_is_told(executable: str, warned: bool) -> None:

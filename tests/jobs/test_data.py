@@ -108,10 +108,18 @@ def test_a_class_that_the_system_does_not_have_is_answered_with_those_that_it_ha
 
 
 def test_a_class_without_a_path_is_not_among_the_known_ones() -> None:
-    """A system file may give its capacity alone."""
+    """A system file may give its capacity alone; or a path, and no class."""
     archive = FileSystem(name="archive", kind="gpfs", storage_class="default-ultra_high", capacity_tb=100)
-    plan, _ = planned(places=(*PLACES, archive), storage_class_pref="default-ultra_high")
+    tape = FileSystem(name="tape", kind="gpfs", path="/tape")
+    plan, _ = planned(places=(*PLACES, archive, tape), storage_class_pref="default-ultra_high")
     assert any(warning.message.endswith("known: default-common, default-high, default-ssd") for warning in plan.warnings)
+
+
+def test_a_class_that_only_the_image_prefers_is_not_missed() -> None:
+    """The user has asked for nothing."""
+    plan, texts = planned("default-ssd", places=())
+    assert storage_of(texts) is None
+    assert not any(warning.field == "application.storage_class_pref" for warning in plan.warnings)
 
 
 def test_a_place_that_each_user_has_in_a_variable_is_read_by_the_script() -> None:
@@ -139,11 +147,13 @@ def test_the_directory_is_made_on_each_node_unless_all_share_it(wants: str | Non
     assert ("modak_each mkdir " in text) == each
 
 
-@pytest.mark.parametrize(("files", "stripes"), [(2000, 1), (500, 4)])
-def test_small_files_get_one_stripe(files: int, stripes: int) -> None:
+@pytest.mark.parametrize(
+    ("data", "stripes"), [({"size_bytes": 10**9, "files": 2000}, 1), ({"size_bytes": 10**9, "files": 500}, 4), ({"files": 2000}, 4)]
+)
+def test_small_files_get_one_stripe(data: dict[str, int], stripes: int) -> None:
     """A gigabyte in 2000 files has half a megabyte in each: more stripes than one would only cost requests to more servers."""
     stage_in = [{"from": "/data/train.tar", "to": "train", "unpack": True}]
-    text = planned("default-high", data={"size_bytes": 10**9, "files": files}, stage_in=stage_in)[1].job_script
+    text = planned("default-high", data=data, stage_in=stage_in)[1].job_script
     assert f"lfs setstripe -c {stripes} " in text
 
 
@@ -173,15 +183,26 @@ def test_a_length_is_recorded_with_all_its_digits() -> None:
     assert '"params.steps": "1234567"' in texts.job_script
 
 
-@pytest.mark.parametrize(("preferred", "size", "told"), [(None, 400, True), ("default-high", 400, False), (None, 40, False)])
-def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, size: int, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("preferred", "size", "disk", "has"),
+    [
+        (None, 400, None, "96 GB of memory, and no local storage is recorded"),
+        (None, 400, 200, "200 GB of local storage"),
+        (None, 400, 500, None),
+        ("default-high", 400, None, None),
+        (None, 40, None, None),
+    ],
+)
+def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, size: int, disk: float | None, has: str | None) -> None:
     """Copying it would fill a node's disk or memory, and the job fail after that."""
-    system = site(Node(processor="any", sockets=1, cores=4, memory_gb=96), filesystems=PLACES)
+    system = site(Node(processor="any", sockets=1, cores=4, memory_gb=96, local_storage_gb=disk), filesystems=PLACES)
     copies = {"stage_in": [{"from": "/data/big", "to": "big"}], "storage_class_pref": preferred}
     wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "data": {"size_bytes": f"{size} GB"}}}
     job = {"target": {"name": "site"}, "application": {"executable": "./a", **copies}, "optimisation": wanted}
     found = optimise(normalise({"job": job}).request, Facts(version="1", systems={"site": system})).plan.warnings
-    assert any(f"{size} GB" in one.message for one in found if one.field == "application.stage_in") == told
+    said = [one.message.partition("; ")[0] for one in found if one.field == "application.stage_in"]
+    copied = f"the data set has {size} GB, but is copied to TMPDIR on the nodes, and a node of site has {has}"
+    assert said == [copied] * (has is not None)
 
 
 def test_a_directory_that_only_a_shell_of_the_request_names_is_made() -> None:

@@ -80,8 +80,9 @@ def test_only_changed_series_are_fitted_again(store: Store) -> None:
 
 
 def test_what_a_newer_version_fitted_stays(store: Store) -> None:
-    """Two versions on one database do not fit the same series in turns for ever; new results are fitted by whoever needs them first."""
-    newer = f"{__version__}/{FIT_VERSION + 1}/forms"
+    """Two versions on one database do not fit the same series in turns for ever; new results are fitted by whoever needs them first. What
+    the same version fitted with other forms does not stay."""
+    newer, other = (f"{__version__}/{version}/forms" for version in (FIT_VERSION + 1, FIT_VERSION))
 
     def fitted_by() -> str:
         with reading(store.engine) as connection:
@@ -92,6 +93,11 @@ def test_what_a_newer_version_fitted_stays(store: Store) -> None:
     with writing(store.engine) as connection:
         connection.execute(update(schema.series).values(fitted_by=newer))
     assert (store.models(), fitted_by()) == (models, newer)
+    with writing(store.engine) as connection:
+        connection.execute(update(schema.series).values(fitted_by=other))
+    assert (store.models(), fitted_by()) == (models, curves.FITTED_BY)
+    with writing(store.engine) as connection:
+        connection.execute(update(schema.series).values(fitted_by=newer))
     store.load([csv_table(HEADER + "3dgan,clic,supermuc-ng,64,4,12,epoch_time,60,s,,,,\n")], ME)
     assert (len(store.models()), fitted_by()) == (1, curves.FITTED_BY)
 

@@ -10,11 +10,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from modak.dsl import Texts
 from modak.errors import NotFound, Unavailable
 from modak.store import Store, open_store, upgrade
 from modak.store.audit import Actor
+from modak.store.engine import Locked
+from modak.store.spool import PlanSpool
 from tests.store.tables import ME, ROWS, csv_table
 
 
@@ -44,6 +47,24 @@ def stored(store: Store) -> set[str]:
     """The plans in the database itself."""
     with closing(sqlite3.connect(str(store.engine.url.database))) as connection:
         return {str(row[0]) for row in connection.execute("SELECT id FROM plans")}
+
+
+@pytest.mark.parametrize(("assumed_s", "tries"), [(60.0, 1), (0.0, 2)])
+def test_not_every_plan_waits_to_find_the_database_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, assumed_s: float, tries: int
+) -> None:
+    """For a while the lock is taken to be held still."""
+    monkeypatch.setattr("modak.store.spool.RETRY_S", assumed_s)
+    (tmp_path / "a.db").touch()
+    spool, tried = PlanSpool(make_url(f"sqlite:///{tmp_path}/a.db")), list[str]()
+
+    def locked() -> None:
+        tried.append("")
+        raise Locked("held")
+
+    for name in ("p1", "p2"):
+        spool.store_or_spool({"id": name}, locked)
+    assert (len(tried), {file.name for file, _ in spool.waiting()}) == (tries, {"p1", "p2"})
 
 
 def test_a_plan_is_kept_and_found_while_the_database_is_locked(store: Store, lock: sqlite3.Connection) -> None:
