@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from modak import schemas
 from modak.api.bodies import Body, document, read, table
-from modak.api.direct import add_direct, in_time, one_at_a_time
+from modak.api.direct import SHORT, add_direct, in_time, one_at_a_time
 from modak.api.openapi import TEXT, json_response, list_of, object_of, page_of, ref, request_bodies, request_body, text
 from modak.api.problems import NOSNIFF, alone, answer, answer_text
 from modak.api.queries import once
@@ -104,10 +104,14 @@ def validations(request: Request, body: Body, strict: Strict = False) -> Respons
     return answer(service_of(request).validate(document(body), strict=strict))
 
 
-def predictions(request: Request, body: Body, level: Level = 0.9) -> Response:
+async def predictions(request: Request, body: Body, level: Level = 0.9) -> Response:
     """The same `rows` with `predicted`, `lower`, `upper`, `unit`, `basis`, `model`, `results_used`, `extrapolation`; and `warnings`."""
     content, name = table(body)
-    return answer(service_of(request).predict(content, name, level=level, go_on=partial(in_time, request)))
+
+    def predicted(service: Service) -> Response:
+        return answer(service.predict(content, name, level=level, go_on=partial(in_time, request)))
+
+    return await one_at_a_time(request, predicted, "tables" if len(content) > SHORT else "rows")
 
 
 def sizings(request: Request, body: Body, strict: Strict = False) -> Response:

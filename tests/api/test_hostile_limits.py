@@ -719,6 +719,25 @@ def test_many_who_look_for_curves_hold_one_thread(loader: Site, monkeypatch: pyt
     assert ({answer.status_code for answer in answers}, alone) == ({404 if "none" in path else 200}, [True])
 
 
+@pytest.mark.parametrize(("rows", "queue"), [(1, "rows"), (2000, "tables")])
+def test_many_tables_hold_one_thread(loader: Site, monkeypatch: pytest.MonkeyPatch, rows: int, queue: str) -> None:
+    """A long one takes a minute of it: other requests have the other threads, and short tables do not wait for long ones."""
+    predict, begun, alone = Service.predict, list[str](), list[bool]()
+
+    def predicted(service: Service, *given: Any, **more: Any) -> Any:
+        begun.append("")
+        if len(begun) == 1:
+            until(lambda: getattr(loader.app.state, queue).statistics().tasks_waiting + len(begun) == 3)  # all have come
+            alone.append(len(begun) == 1)
+        return predict(service, *given, **more)
+
+    monkeypatch.setattr(Service, "predict", predicted)
+    table = "application,metric,nodes\n" + "nobody,wall_time,1\n" * rows
+    with ThreadPoolExecutor(3) as callers:
+        answers = [callers.submit(loader.web.post, "/predictions", content=table, headers={"Content-Type": "text/csv"}) for _ in range(3)]
+    assert ({answer.result().status_code for answer in answers}, alone) == ({200}, [True])
+
+
 BOMBS = {
     "a number of a megabyte": '{"experiments":[{"RAMBLE_STATUS":"SUCCESS","CONTEXTS":[{"foms":[{"name":"t","value":"%s","units":"s"}]}]}]}'
     % ("1" * 60_000 + "x"),
