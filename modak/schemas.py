@@ -225,8 +225,13 @@ def _or_null(field: Schema) -> Schema:
     if field.get("default") not in (None, []) and not isinstance(field["default"], dict):
         kept["default"] = field["default"]
     value = {name: inner for name, inner in field.items() if name not in ("title", "description", "default")}
-    ways = value["anyOf"] if value.keys() == {"anyOf"} else [value]
-    return {"anyOf": [*(way for way in ways if way != _NULL), _NULL], **kept}
+    ways = [way for way in (value["anyOf"] if value.keys() == {"anyOf"} else [value]) if way != _NULL]
+    if len(ways) == 1 and ways[0].keys() & {"type", "enum"} and "const" not in ways[0]:
+        # editors then know what to write after the key
+        kinds = {"type": [ways[0]["type"], "null"]} if "type" in ways[0] else {}
+        words = {"enum": [*ways[0]["enum"], None]} if "enum" in ways[0] else {}
+        return {**ways[0], **kinds, **words, **kept}
+    return {"anyOf": [*ways, _NULL], **kept}
 
 
 _NULL: Final[Schema] = {"type": "null"}
