@@ -220,6 +220,8 @@ def test_what_may_be_null_is_no_choice_of_two() -> None:
     assert [ways for ways in pairs if not ways[0].keys() & {"$ref", "const"}] == []
     assert found["$defs"]["Application"]["properties"]["app_tag"]["type"] == ["string", "null"]
     assert found["$defs"]["Objective"]["properties"]["minimise"]["enum"][-1] is None
+    for section, field, types in (("Objective", "deadline", ["string", "integer"]), ("Application", "executable", ["string", "array"])):
+        assert found["$defs"][section]["properties"][field]["type"] == [*types, "null"]
 
 
 @pytest.mark.parametrize("value", ["a=1,b=2", ["a=1"], [], ""])
