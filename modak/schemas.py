@@ -58,12 +58,13 @@ COMPONENTS: Final[Mapping[str, str]] = {"request": "request_document", "response
 
 
 _YEAR_S: Final = 365 * 86_400
-_SECONDS: Final[Schema] = {
-    "anyOf": [
-        {"type": "integer", "minimum": 60, "maximum": _YEAR_S, "description": "seconds"},
-        {"type": "string", "pattern": r"^([0-9]{1,4}-)?[0-9]{1,5}:[0-5]?[0-9](:[0-5]?[0-9])?$", "description": "[d-]hh:mm:ss or hh:mm"},
-    ]
+_SECONDS: Final[Schema] = {  # what is said of one type does not concern the other, and editors tell what is wrong with either
+    "type": ["string", "integer"],
+    "pattern": r"^([0-9]{1,4}-)?[0-9]{1,5}:[0-5]?[0-9](:[0-5]?[0-9])?$",
+    "minimum": 60,
+    "maximum": _YEAR_S,
 }
+_SPAN: Final = "[d-]hh:mm:ss, hh:mm or seconds"
 _SIZE: Final[Schema] = {
     "type": "string",
     # bytes need seven digits, because less than 1 MB is refused; without any unit they are a warning
@@ -71,7 +72,7 @@ _SIZE: Final[Schema] = {
     "description": "10 GB, 10G, 512MiB, 64000000 B",
 }
 _MODELS: Final = list(dsl.Config.allowed("parallelisation"))
-_TEXTS: Final[Schema] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_TEXTS: Final[Schema] = {"type": ["string", "array"], "items": {"type": "string"}}
 
 
 def _words(what: str) -> Schema:
@@ -79,9 +80,9 @@ def _words(what: str) -> Schema:
 
 
 _AS_WRITTEN: Final[Mapping[str, Schema]] = {
-    "wall_time_limit": {**_SECONDS, "description": "not given: from the prediction, within the limit of the partition"},
-    "deadline": {**_SECONDS, "description": "the whole workload is done by then"},
-    "size_bytes": {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, _SIZE], "description": "to read: a size, or bytes as a number"},
+    "wall_time_limit": {**_SECONDS, "description": f"{_SPAN}; not given: from the prediction, within the limit of the partition"},
+    "deadline": {**_SECONDS, "description": f"the whole workload is done by then: {_SPAN}"},
+    "size_bytes": {**_SIZE, "type": ["string", "number"], "exclusiveMinimum": 0, "description": "to read: a size, or bytes as a number"},
     "memory_limit": {**_SIZE, "title": "Memory per node"},
     "minimum_memory_per_processor": {**_SIZE, "title": "Memory per core"},
     "copy_environment_variable": {**_TEXTS, "description": "names of variables: a list, or text with commas"},
@@ -225,8 +226,14 @@ def _or_null(field: Schema) -> Schema:
     if field.get("default") not in (None, []) and not isinstance(field["default"], dict):
         kept["default"] = field["default"]
     value = {name: inner for name, inner in field.items() if name not in ("title", "description", "default")}
-    ways = value["anyOf"] if value.keys() == {"anyOf"} else [value]
-    return {"anyOf": [*(way for way in ways if way != _NULL), _NULL], **kept}
+    ways = [way for way in (value["anyOf"] if value.keys() == {"anyOf"} else [value]) if way != _NULL]
+    if len(ways) == 1 and ways[0].keys() & {"type", "enum"} and "const" not in ways[0]:
+        # editors then know what to write after the key
+        kind = ways[0].get("type", [])
+        kinds = {"type": [*([kind] if isinstance(kind, str) else kind), "null"]} if kind else {}
+        words = {"enum": [*ways[0]["enum"], None]} if "enum" in ways[0] else {}
+        return {**ways[0], **kinds, **words, **kept}
+    return {"anyOf": [*ways, _NULL], **kept}
 
 
 _NULL: Final[Schema] = {"type": "null"}

@@ -212,6 +212,18 @@ def test_an_editor_knows_programming_models_in_every_spelling(value: object) -> 
         assert normalise(document, strict=True).warnings == ()
 
 
+def test_what_may_be_null_is_no_choice_of_two() -> None:
+    """Editors write the colon after a key, and the quotes or brackets of its type, only if the field has a type of its own."""
+    found = schema("request")
+    parts = [field for part in found["$defs"].values() for field in part.get("properties", {}).values()]
+    pairs = [ways for field in parts if len(ways := field.get("anyOf", ())) == 2 and {"type": "null"} in ways]
+    assert [ways for ways in pairs if not ways[0].keys() & {"$ref", "const"}] == []
+    assert found["$defs"]["Application"]["properties"]["app_tag"]["type"] == ["string", "null"]
+    assert found["$defs"]["Objective"]["properties"]["minimise"]["enum"][-1] is None
+    for section, field, types in (("Objective", "deadline", ["string", "integer"]), ("Application", "executable", ["string", "array"])):
+        assert found["$defs"][section]["properties"][field]["type"] == [*types, "null"]
+
+
 @pytest.mark.parametrize("value", ["a=1,b=2", ["a=1"], [], ""])
 def test_an_editor_accepts_resources_of_a_site_as_a_list_and_as_text(value: object) -> None:
     """As strict reading does."""

@@ -60,7 +60,8 @@ PROBLEM: Final[Schema] = {
         detail=text("all faults in one text"),
         errors=list_of(
             object_of(
-                field=text("dotted path, or the file and line; empty: the document as a whole"), message=text("what is allowed there")
+                field=text("dotted path (of a request, below `job`), or the file and line; empty: the document as a whole"),
+                message=text("what is allowed there"),
             ),
             "the faults one by one",
         ),

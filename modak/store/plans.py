@@ -110,7 +110,7 @@ def save(connection: Connection, row: Mapping[str, Any]) -> None:
 @cache
 def _upsert(dialect: str) -> Executable:
     """A plan's row; one that is there already is replaced, and keeps the later time to expire."""
-    chosen = import_module(f"sqlalchemy.dialects.{dialect}").insert(plans)  # only the one in use: a dialect takes 0.2 s to import
+    chosen = import_module(f"sqlalchemy.dialects.{dialect}").insert(plans)
     there = plans.c.expires_at
     later = case((or_(there.is_(None), there > chosen.excluded.expires_at), there), else_=chosen.excluded.expires_at)
     values = {column.name: chosen.excluded[column.name] for column in plans.columns if column.name != "id"}

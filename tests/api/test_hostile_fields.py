@@ -185,7 +185,7 @@ def test_every_text_of_a_request_is_tried() -> None:
     def texts(part: Any, path: str) -> Iterator[str]:
         if "$ref" in part:
             yield from texts(defined[part["$ref"].rsplit("/", 1)[-1]], path)
-        if part.get("type") == "string" and not part.get("enum"):
+        if "string" in part.get("type", "") and not part.get("enum"):
             yield path
         for inner in (*part.get("anyOf", ()), *([part["items"]] if isinstance(part.get("items"), dict) else ())):
             yield from texts(inner, path)
