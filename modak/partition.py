@@ -342,11 +342,11 @@ def _for_a_part(request: Request, found: Partition, able: Sequence[Partition], s
     """The first partition that takes a job with some of a node's GPUs and leaves the others of that kind to other jobs, if the one that was
     found gives it whole nodes; ``None``: it does not, or there is none. A quality of service or a reservation may be of that one. A job of
     unknown time may run as long as there."""
-    options = request.job_options
+    options, kind = request.job_options, request.optimisation.opt_build.acc_type
     asked, needed = options.request_gpus or 0, _node_features(options.architecture_constraint) & _features(found)
 
     def idle(one: Partition) -> bool:
-        return one.whole_nodes and asked < one.node.accelerators
+        return one.whole_nodes and asked < _gpus(one, kind, facts)
 
     def longest(one: Partition) -> float:
         return math.inf if options.wall_time_limit else max(map(one.longest_in, one.queues), default=one.max_wall_time_s or math.inf)

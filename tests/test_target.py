@@ -779,6 +779,17 @@ def test_a_job_with_some_gpus_of_a_node_goes_where_others_get_the_rest(options: 
     assert partition_of(replace(facts, systems={"mixed": system}), job_options=options) == partition
 
 
+@pytest.mark.parametrize(("kind", "partition"), [("nvidia", "share"), ("amd", None)])
+def test_gpus_of_another_kind_are_no_part_of_a_node(kind: str, partition: str | None, known: Known) -> None:
+    """Where no partition has the kind that is asked for, the default stays, which gives whole nodes."""
+    facts = mixed(known)
+    _, gpu, _ = facts.systems["mixed"].partitions
+    partitions = (gpu.model_copy(update={"default": True, "whole_nodes": True}), gpu.model_copy(update={"name": "share"}))
+    system = facts.systems["mixed"].model_copy(update={"partitions": partitions})
+    job = {"job_options": {"request_gpus": 1}, "optimisation": {"opt_build": {"acc_type": kind}}}
+    assert partition_of(replace(facts, systems={"mixed": system}), **job) == partition
+
+
 LARGE = [
     ({"node_count": 128}, None),
     ({"node_count": 129}, "skx-large"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -406,8 +407,8 @@ def _doubts(kind: NodeKind, own: SeenProcessor, machine: Machine, scheduler: str
         yield f"{kind.label}: what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
     elif seen.counts_memory and not (seen.whole_nodes or _asking(kind, scheduler) or any(_defaults(kind).values())):
         alone = "a job that asks for no memory gets all of a node's (no DefMemPerCPU), and none runs beside it"
-        words = " ".join((*NODES, MEMORY, *([GPUS] if first.gpus else [])))
-        yield f"{kind.label}: {alone}; if scripts are to ask for the part of their cores, enter resource_directives: {words}"
+        options = json.dumps([*NODES, MEMORY, *([GPUS] if first.gpus else [])])
+        yield f"{kind.label}: {alone}; if scripts are to ask for the part of their cores, enter 'resource_directives = {options}'"
     if cores and own.cores and cores != own.cores:
         yield f"{kind.label}: the scheduler counts {cores} cores a node, {machine.place} shows {own.cores}; the scheduler's are entered"
     if machine.gpus and not first.gpus:

@@ -191,7 +191,8 @@ def on_growth(changed: Mapping[int, SeriesKey], sizes: Mapping[int, int | None])
             way = f"if it only counts them, or in weak scaling, {AGAIN} '--map OLD=' (without that column){weak}"
             what = f"{name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}"
         elif len(single) == len(members):
-            kinds = [name for name in shares if len({numbers_of[number].get(name) for number in members}) > 1]
+            named = dict.fromkeys(name for number in members for name in numbers_of[number])
+            kinds = [name for name in named if len({numbers_of[number].get(name) for number in members}) > 1]
             way = f"those that were measured, or follow from the size, are no parameters: {AGAIN} '--map OLD=' (without them)"
             what = f"no two sizes have the same {listed([*map(repr, kinds)], SHOWN)}, so each counts as a problem of its own; {way}"
         else:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, select
 
+from modak.choosing.workload import only_one
+from modak.errors import RequestError
 from modak.ingest import modak_result
 from modak.ingest.modak_result import ModakResult
+from modak.normalise import normalise
 from modak.perfmodel.startup import PARTS
 from modak.results.failures import STOPPED
 from modak.results.metrics import WALL_TIME
@@ -74,10 +77,10 @@ def _outcomes(connection: Connection, load_ids: Collection[int], after: int) -> 
         .limit(MOST)
     )
     times = [(*parts, row.metric, row.value) for row in connection.execute(rows) if (parts := modak_result.parts_of(row.text))]
-    chosen = select(plans.c.id, plans.c.response)
+    chosen = select(plans.c.id, plans.c.request, plans.c.response)
     named = sorted({plan for _, plan, *_ in times})
     stored = (row for part in chunks(named) for row in connection.execute(chosen.where(plans.c.id.in_(part))))
-    predictions = {row.id: _of_whole_run(json.loads(row.response).get("job", {})) for row in stored}
+    predictions = {row.id: _of_whole_run(row.request, row.response) for row in stored}
     for job, plan, metric, time in times:
         told = predictions.get(plan, {})
         figures = [told.get(name) for name in ("value", "lower", "upper", "level")]
@@ -85,9 +88,14 @@ def _outcomes(connection: Connection, load_ids: Collection[int], after: int) -> 
             yield Outcome(job, metric, time, *figures)
 
 
-def _of_whole_run(job: Mapping[str, Any]) -> Any:
+def _of_whole_run(request: str, response: str) -> Any:
     """The prediction of an answer; nothing if it is the time of one epoch, or step, because the request does not say how many the run
     has."""
-    found = job.get("plan", {}).get("prediction", {})
-    counts = {f"{found.get('per')}s", "amount"}
-    return {} if found.get("per") in PARTS and counts.isdisjoint(job.get("optimisation", {}).get("workload", {})) else found
+    found = json.loads(response).get("job", {}).get("plan", {}).get("prediction", {})
+    if found.get("per") not in PARTS:
+        return found
+    try:
+        work = normalise(json.loads(request)).request.optimisation.workload
+    except RequestError:  # of another version, which has read it otherwise
+        return {}
+    return {} if only_one(work, found["per"]) else found

@@ -18,6 +18,8 @@ from modak.detected.seen import NOT_THERE, CommandOutput, gigabytes
 from modak.errors import DataError
 from modak.facts import Processor, Queue, System
 from modak.knowledge import read_array, read_system
+from modak.text.faults import fault_in
+from modak.text.grammar import ResourceText
 from tests.detect.told import ACCELERATORS, DAY, MIXED, OPENPBS, PROCESSORS, TWO_V100, XEON, answers, limited, partition, read, seen
 
 
@@ -426,8 +428,12 @@ def test_jobs_ask_for_memory_where_slurm_would_give_them_more_than_is_allowed(li
 )
 def test_a_job_that_would_have_all_memory_of_a_node_is_told(limits: str, config: str, *, told: bool) -> None:
     """Slurm gives it to jobs that ask for none where no default is set, and where memory is shared, none fits beside them."""
-    notes = limited(limits, config).notes
-    assert any(note.startswith("partition batch: a job that asks for no memory gets all") for note in notes) is told
+    notes = [note for note in limited(limits, config).notes if note.startswith("partition batch: a job that asks for no memory gets all")]
+    assert bool(notes) is told
+    for note in notes:  # what it says to enter can be copied into the partition
+        asking = tomllib.loads(note.split("'")[-2])["resource_directives"]
+        assert not any(fault_in(ResourceText, option) for option in asking)
+        assert asking[-1] == "--mem={memory_mib_per_node}M"
 
 
 def test_slurm_that_counts_threads_is_seen() -> None:

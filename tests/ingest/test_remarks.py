@@ -44,3 +44,12 @@ def test_a_parameter_that_grows_as_the_size_does_is_noted(cells: Sequence[str], 
     keys = {number: KEY.model_copy(update={"params": {"cells": text}}) for number, text in enumerate(cells)}
     (note,) = on_growth(keys, dict(zip(keys, (1, 2, 4), strict=True)))
     assert ("grows as the ranks or GPUs do" in note) == noted
+
+
+def test_a_parameter_that_some_runs_do_not_have_is_named_too() -> None:
+    """Also if the first of them is without it."""
+    keys = {
+        number: KEY.model_copy(update={"params": {"cells": "9"} | more}) for number, more in enumerate(({}, {"wait": "2"}, {"wait": "3"}))
+    }
+    (note,) = on_growth(keys, dict(zip(keys, (1, 2, 4), strict=True)))
+    assert "no two sizes have the same 'wait', so each" in note

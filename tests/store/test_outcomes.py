@@ -24,11 +24,10 @@ def result(job: str, seconds: float, plan: str = "12ab") -> Table:
     return table(from_bytes(json.dumps(document).encode(), f"modak-result-{job}.json"))
 
 
-def planned(store: Store, prediction: dict[str, object] | None, **workload: object) -> None:
-    """A stored plan with this prediction; ``None``: its answer has no such part."""
-    job = {"plan": {"prediction": prediction}, "optimisation": {"workload": workload}}
-    response = json.dumps({"job": job if prediction else {}})
-    store.plans.save("12ab", {}, response, Texts("#!/bin/sh\n"), data_version="1")
+def planned(store: Store, prediction: dict[str, object] | None, **job: object) -> None:
+    """A stored plan with this prediction for this request; ``None``: its answer has no such part."""
+    response = json.dumps({"job": {**job, "plan": {"prediction": prediction}} if prediction else job})
+    store.plans.save("12ab", {"job": job}, response, Texts("#!/bin/sh\n"), data_version="1")
 
 
 @pytest.mark.parametrize(("seconds", "where"), [(110.0, "within"), (118.0, "longer than"), (89.0, "shorter than")])
@@ -52,11 +51,24 @@ def test_a_job_that_was_stopped_is_compared_once_it_took_longer(store: Store, se
 
 
 @pytest.mark.parametrize(
-    ("per", "workload", "told"), [("epoch", {}, 0), ("epoch", {"epochs": 1}, 1), ("step", {"amount": "9 steps"}, 1), ("run", {}, 1)]
+    ("per", "wanted", "told"),
+    [
+        ("epoch", {}, 0),
+        ("epoch", {"workload": {"epochs": 1}}, 1),
+        ("step", {"workload": {"amount": "9 steps"}}, 1),
+        ("run", {}, 1),
+        ("epoch", {"Workload": {"EPOCHS": "3"}}, 1),
+        ("epoch", '{"workload": {"epochs": 3}}', 1),
+        ("epoch", {"workload": {"epochs": None}}, 0),
+        ("epoch", {"workload": {"amount": "9 ns"}}, 0),
+        ("epoch", {"workload": None}, 0),
+        ("epoch", None, 0),
+        ("epoch", [], 0),  # of a version that took this for a request
+    ],
 )
-def test_a_run_is_not_compared_with_one_epoch(store: Store, per: str, workload: dict[str, object], told: int) -> None:
-    """Which is what is predicted if nobody says how many it has."""
-    planned(store, {**PREDICTION, "per": per}, **workload)
+def test_a_run_is_not_compared_with_one_epoch(store: Store, per: str, wanted: object, told: int) -> None:
+    """Which is what is predicted if nobody says how many it has. Plans have requests as they were sent."""
+    planned(store, {**PREDICTION, "per": per}, optimisation=wanted)
     assert len([note for note in store.load([result("7", 4200)], ME).notes if "prediction" in note]) == told
 
 
