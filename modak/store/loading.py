@@ -272,7 +272,7 @@ def _left_out(connection: Connection, load_id: int, elsewhere: Mapping[int, Sequ
 
 def _same_jobs(connection: Connection, load_id: int, jobs: Collection[samejobs.Source], state: _LoadState) -> int:
     """Let jobs of Slurm's accounting give way to the results of their scripts; returns how many rows of this load those were."""
-    gone = samejobs.settle(connection, jobs, state.own or OwnNames(connection), load_id, state.highest)
+    gone = samejobs.settle(connection, jobs, state.own or OwnNames(connection), load_id)
     left_out = [one for one in gone if one.new]
     _drop_empty(connection, {one.series for one in left_out})
     state.replaced += len(gone) - len(left_out)

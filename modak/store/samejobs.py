@@ -64,9 +64,9 @@ def sources_of(connection: Connection, numbers: Collection[int]) -> set[Source]:
     return {each for each in sources if (each.job, not each.accounting) in told}
 
 
-def settle(connection: Connection, sources: Collection[Source], own: OwnNames, load_id: int = 0, after: int = 0) -> list[Gone]:
+def settle(connection: Connection, sources: Collection[Source], own: OwnNames, load_id: int = 0) -> list[Gone]:
     """Let the results of jobs' scripts stand alone. ``sources`` are those of results that are new, or known to be of one system since now;
-    rows of the load ``load_id`` with numbers above ``after`` are taken out and not replaced.
+    rows of the load ``load_id`` are taken out and not replaced.
 
     A job is known by its number, on one system (under any of its names), and by its time where both rows say one. What somebody doubted
     of the old row is doubted of the result.
@@ -81,7 +81,7 @@ def settle(connection: Connection, sources: Collection[Source], own: OwnNames, l
         told = [row for row in of_job if not known[row.source_id].accounting]
         for row in (row for row in of_job if known[row.source_id].accounting):
             if same := [one for one in told if _same_job(row, one, own)]:
-                gone.append(Gone(known[row.source_id].text, row.series_id, new=row.id > after and row.load_id == load_id))
+                gone.append(Gone(known[row.source_id].text, row.series_id, new=row.load_id == load_id))
                 this = results.c.id == row.id
                 aside = update(results).where(this).values(replaced_by=same[0].load_id)
                 connection.execute(delete(results).where(this) if gone[-1].new else aside)

@@ -90,13 +90,11 @@ def test_pages_of_what_was_replaced_are_the_whole(store: Store) -> None:
     store.load([csv_table(ROWS)], ME)
     for value in (940, 941, 942):
         store.load([csv_table(HEADER + LINE.format(value))], ME, replace=True)
-    whole, page = store.replaced(), store.replaced(limit=1)
-    paged = [*page.items]
-    while page.next:
-        page = store.replaced(cursor=page.next, limit=1)
-        paged += page.items
-    assert [item.result.value for item in paged] == [941, 940, 3806.5 / 4]
-    assert (tuple(paged), whole.next) == (whole.items, None)
+    whole, pages = store.replaced(), [store.replaced(limit=1)]
+    while pages[-1].next:
+        pages.append(store.replaced(cursor=pages[-1].next, limit=1))
+    assert [[item.result.value for item in page.items] for page in pages] == [[941], [940], [3806.5 / 4]]
+    assert (tuple(item for page in pages for item in page.items), whole.next) == (whole.items, None)
 
 
 def test_an_export_leaves_out_what_was_replaced(store: Store) -> None:
@@ -212,7 +210,7 @@ def test_what_somebody_said_of_a_job_holds_when_its_time_becomes_known(store: St
 
 
 def test_a_broken_week_is_taken_out_by_its_days(store: Store) -> None:
-    """Both days are meant, of the given system, whatever it is called; taken back, all answer again."""
+    """Both days are meant, each from its midnight on, of the given system, whatever it is called; taken back, all answer again."""
     rows = [f"solver,{system},2,wall_time,{value},2026-03-0{day}{time},\n" for value, (system, day, time) in enumerate(WEEK, 80)]
     store.load([csv_table("application,system,nodes,metric,value,measured_at,source\n" + "".join(rows))], ME)
     week = Measured("2026-03-02", "2026-03-03", {"system": "My Cluster"})
@@ -223,6 +221,7 @@ def test_a_broken_week_is_taken_out_by_its_days(store: Store) -> None:
     assert [entry.target for entry in store.access.audit("", 10).items[1:2]] == [
         "measured since 2026-03-02 until 2026-03-03, system My Cluster"
     ]
+    assert store.judge("doubt", Measured("2026-03-04"), ME, "a bad switch").count == 1
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,17 @@ def test_what_was_doubted_of_a_job_holds_for_its_result(store: Store) -> None:
     assert [each.suspect for each in results_of(store, "solver") if each.source == "job 1, plan 12ab"] == ["a bad node"]
 
 
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_what_nobody_doubted_of_a_job_says_nothing_of_its_result(store: Store, *, confirmed: bool) -> None:
+    """Loading judges that as any other."""
+    store.load([accounting()], ME)
+    if confirmed:
+        store.judge("confirm", [each.id or 0 for each in results_of(store, "solver")], ME)
+    store.load([result()], ME)
+    told = [each for each in results_of(store, "solver") if each.source == "job 1, plan 12ab"]
+    assert [(each.suspect, each.by_hand) for each in told] == [(None, False)]
+
+
 def test_a_job_that_gave_way_leaves_no_application(store: Store) -> None:
     """Accounting has the job's name, which nothing else is called."""
     head = "JobID|JobName|Cluster|State|ElapsedRaw|NNodes\n"

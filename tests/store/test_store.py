@@ -154,6 +154,16 @@ def test_results_without_parameters_are_not_read_for_those_that_have_some(store:
     assert len([each for each in asked if "FROM results" in each]) == 1
 
 
+@pytest.mark.parametrize(("most", "read"), [(2, ["0"]), (201, ["0", *map(str, range(2, 201))]), (50_000, ["0", *map(str, range(2, 203))])])
+def test_so_many_results_with_parameters_are_read_and_doubted_ones_left_out(store: Store, most: int, read: list[str]) -> None:
+    """Of all series together, of which 200 are read at once; what is left out has been read."""
+    rows = "".join(f"a,{number},1,epoch_time,9\n" for number in range(203))
+    store.load([csv_table(f"application,params.n,nodes,metric,value\n{rows}")], ME)
+    (second,) = [each.id or 0 for each in results_of(store, "a") if each.series.params["n"] == "1"]
+    store.judge("doubt", [second], ME, "a slip")
+    assert [cell.series.params["n"] for cell in store.having_parameters({}, most)] == read
+
+
 def test_pages_follow_each_other(store: Store) -> None:
     """Pages of any length, one after the other, hold every result once, in the order of the one long page."""
     store.load([csv_table(ROWS + ROWS.replace("3dgan", "other").removeprefix(HEADER))], ME)
