@@ -206,6 +206,15 @@ def test_runs_that_scatter_tell_less_of_their_start() -> None:
     assert (growing.seconds, growing.error > 10) == (0.0, True)
 
 
+@pytest.mark.parametrize(("short", "long"), [(1e-6, 1e3), (1e3, 1e-6), (1e-100, 1e100), (1e100, 1e-100)])
+def test_times_that_no_run_takes_are_fitted_all_the_same(short: float, long: float) -> None:
+    """A value in a wrong unit, and any that a result may have: one such row is no error in all answers for its application."""
+    runs = [results({1: value}, "wall_time", params={"steps": steps}) for steps, value in (("1", short), ("1000", long))]
+    assert [curve.costs for curve in fit([one for run in runs for one in run])] == [pytest.approx((short,)), pytest.approx((long,))]
+    rates = [results({1: value}, "speed", "steps/s", params={"steps": steps}) for steps, value in (("1", 1 / short), ("1000", 1 / long))]
+    assert of("speed", *rates).sizes == (1,)
+
+
 def test_the_work_of_a_metric_without_time_is_not_told() -> None:
     """Memory says nothing of how long a run takes."""
     assert work(SeriesKey(application="a", metric="memory", unit="B", params={"epochs": "3"})) is None
