@@ -14,6 +14,8 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit, predict_rows
 from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.curves import fit_cells
+from modak.perfmodel.intervals import Sides
+from modak.perfmodel.predictions import of_other_length
 from modak.perfmodel.startup import of_lengths, of_runs, work
 
 START = 60.0
@@ -194,6 +196,17 @@ def test_start_up_is_that_of_the_line_in_any_unit(start: float, unit: float, len
     assert other is not None
     assert found.seconds == pytest.approx(start, abs=found.error / 100)
     assert other.seconds / factor == pytest.approx(found.seconds, abs=found.error / 100)
+
+
+@given(st.floats(0.01, 3), st.floats(1e-3, 1e3), TIMES, TIMES)
+def test_the_interval_of_another_length_is_no_wider_than_the_lengths_differ(side: float, scale: float, start: float, doubt: float) -> None:
+    """However little is known of the start-up: a run of ten times the work takes up to ten times as long, and not less."""
+    value = np.array([100.0])
+    time, width = of_other_length(Sides(np.array([side]), np.array([2 * side])), value, scale, start, doubt)
+    assert min(1.0, scale) * value <= time * (1 + 1e-9)
+    assert time <= max(1.0, scale) * value * (1 + 1e-9)
+    assert width.below <= side + abs(np.log(scale))
+    assert width.above <= 2 * side + abs(np.log(scale))
 
 
 def test_runs_that_scatter_tell_less_of_their_start() -> None:
