@@ -106,7 +106,7 @@ def of_lengths(runs: Mapping[float, Sequence[float]]) -> StartUp | None:
 
 
 def usual(several: Sequence[StartUp]) -> StartUp | None:
-    """What is usual, of the start-up times of several layouts; ``None`` without any."""
+    """What is usual, of start-up times of several layouts, or of the same run in several tables; ``None`` without any."""
     if not several:
         return None
     found = of_runs([one.seconds for one in several for _ in range(one.runs)])

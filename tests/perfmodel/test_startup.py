@@ -175,6 +175,20 @@ def test_start_up_of_whole_runs_is_told_to_layouts_of_one_length() -> None:
     assert float(row["predicted"]) == pytest.approx(20 + 10 * (120 - 20))
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_start_up_that_results_of_one_run_show_differently_does_not_depend_on_their_order(order: int) -> None:
+    """A table without the version, and one with it: 20 s and 40 s."""
+    tables = [(one, {"framework_version": version}) for version, one in ((None, 20.0), ("1.0", 40.0))]
+    results = [
+        run.model_copy(update={"series": run.series.model_copy(update=update)})
+        for start, update in tables
+        for steps in (100, 1000)
+        for run in of_length(steps, start, 0.5, "wall_time", "s")
+    ]
+    included = [curve.included for curve in fit(results[::order])]
+    assert [one and (one.seconds, one.runs) for one in included] == [(pytest.approx(30.0), 4)] * 2
+
+
 def test_whole_runs_join_times_of_steps_without_what_starting_takes() -> None:
     """Beside a table of steps."""
     walls = [of_length(steps, 20, 0.5, "wall_time", "s") for steps in (100, 1000)]
