@@ -129,6 +129,6 @@ def of_other_length(
     """
     scale = np.asarray(scale)
     start = np.minimum(start_up, MOST_STARTING * value)
-    time = start + (value - start) * scale
-    wider = width.each(lambda side: side * value * scale / time).widened(Z90 * np.abs(scale - 1) * doubt / time)
+    time = value * scale + start * (1 - scale)
+    wider = width.each(lambda side: side * (value * scale / time)).widened(Z90 * np.abs(scale - 1) * doubt / time)
     return time, wider.each(lambda new, old: np.minimum(new, old + np.abs(np.log(scale))), width)

@@ -223,6 +223,13 @@ def test_the_interval_of_another_length_is_no_wider_than_the_lengths_differ(side
     assert width.above <= 2 * side + abs(np.log(scale))
 
 
+@given(TIMES, TIMES, st.floats(0.01, 3))
+def test_a_run_of_the_measured_length_takes_what_was_measured(seconds: float, start: float, side: float) -> None:
+    """To the last digit."""
+    value, width = np.array([seconds]), Sides(np.array([side]), np.array([side]))
+    assert of_other_length(width, value, 1.0, start, start) == (value, width)
+
+
 def test_runs_that_scatter_tell_less_of_their_start() -> None:
     """And so do times that grow faster than the length."""
     even, uneven, growing = (of_lengths({1.0: short, 10.0: [200.0]}) for short in ([38.0], [38.0, 30.0, 50.0], [10.0]))
