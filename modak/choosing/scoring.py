@@ -181,6 +181,9 @@ class Evidence:
         """For each candidate, how the half-width of its time follows from that of its work: a factor, and what comes in quadrature."""
         columns, portion = self.columns, self.columns.portion
         share = np.where(columns.own_start[portion], 1 - columns.start_up_s[portion] / self.scored.time, 1.0)
+        if columns.included is not None:
+            scale = np.array([unit.count * unit.unit_scale if unit else math.nan for unit in self.units])[portion]
+            share = np.where(columns.included[0][portion] > 0, columns.value * scale / self.scored.time, share)
         beside = self.scored.width.middle**2 - (columns.width.middle * share) ** 2
         return share, np.sqrt(np.fmax(beside, 0.0))
 
@@ -200,9 +203,11 @@ class Evidence:
         return _counted_by(unit, inference=self.inference)
 
     def cost_at(self, index: int) -> float:
-        """The cost of one unit of work on one candidate, by its predicted time; NaN: no prediction."""
-        unit, start_up = self.units_at(index), float(self.columns.start_up_s[self.columns.portion[index]])
-        return (float(self.scored.time[index]) - start_up) / (unit.count * unit.unit_scale) if unit else math.nan
+        """The cost of one unit of work on one candidate, by its predicted time, with the start-up that is in times of whole runs; NaN: no
+        prediction."""
+        unit, start_up = self.units_at(index), self.start_up(index)
+        included = start_up - float(self.columns.start_up_s[self.columns.portion[index]])
+        return included + (float(self.scored.time[index]) - start_up) / (unit.count * unit.unit_scale) if unit else math.nan
 
     def upper(self, index: int) -> float | None:
         """Upper end of one candidate's interval in seconds; ``None``: no prediction."""

@@ -160,16 +160,16 @@ def _samples_of_step(layout: Layout) -> int:
     return (layout.batch_size or 0) * (layout.nodes or 0) * (layout.gpus_per_node or layout.ranks_per_node or 0)
 
 
-def _gathered(members: Sequence[Cell]) -> Iterable[Cell]:
+def _gathered(members: Sequence[Cell]) -> list[Cell]:
     """One cell for each layout, of cells of one series."""
     completed = merging.completed(cell.layout for cell in members)
     found: dict[Layout, Cell] = {}
+    included: dict[Layout, list[startup.StartUp]] = defaultdict(list)
     for cell in members:
         layout = completed[cell.layout]
         one = found.setdefault(layout, Cell(cell.series, layout))
         one.values.extend(cell.values)
         one.ids.extend(cell.ids)
         one.starting.extend(cell.starting)
-        if cell.included:
-            found[layout] = replace(one, included=cell.included)
-    return found.values()
+        included[layout] += [cell.included] if cell.included else []
+    return [replace(one, included=startup.usual(included[layout])) for layout, one in found.items()]

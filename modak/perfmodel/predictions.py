@@ -124,9 +124,11 @@ def of_other_length(
     """The time of a run with ``scale`` times the work of one that takes ``value`` seconds, and the half-widths of its log.
 
     ``start_up`` seconds of that one, with a standard deviation ``doubt``, are start-up, but never most of it: where more nodes were not
-    measured, it may seem so.
+    measured, it may seem so. Whatever the start-up is, the time is between ``value`` and ``scale`` times that, so no more is added to the
+    half-widths than the log of this factor.
     """
     scale = np.asarray(scale)
     start = np.minimum(start_up, MOST_STARTING * value)
-    time = start + (value - start) * scale
-    return time, width.each(lambda side: side * value * scale / time).widened(Z90 * np.abs(scale - 1) * doubt / time)
+    time = value * scale + start * (1 - scale)
+    wider = width.each(lambda side: side * (value * scale / time)).widened(Z90 * np.abs(scale - 1) * doubt / time)
+    return time, wider.each(lambda new, old: np.minimum(new, old + np.abs(np.log(scale))), width)

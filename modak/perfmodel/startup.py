@@ -77,7 +77,8 @@ def of_runs(seconds: Sequence[float]) -> StartUp | None:
 
 
 def of_lengths(runs: Mapping[float, Sequence[float]]) -> StartUp | None:
-    """The start-up time from the seconds that runs took, by their length in any unit; ``None``: these are too alike (:data:`LONGER`).
+    """The start-up time from the seconds that runs took, by their length in any unit; ``None``: the lengths are too alike
+    (:data:`LONGER`), or the times cannot be computed with.
 
     The line start-up + length x unit through the medians, by least squares of the relative error. Where runs take longer than their length
     tells, there is no start-up, and the error is as large as the line is below zero.
@@ -88,19 +89,24 @@ def of_lengths(runs: Mapping[float, Sequence[float]]) -> StartUp | None:
     """
     if not runs or max(runs) < LONGER * min(runs):
         return None
-    lengths, weights = np.array([*runs]), np.sqrt([len(times) for times in runs.values()])
-    terms = np.stack([np.ones_like(lengths), lengths]) * weights / [float(np.median(times)) for times in runs.values()]
-    inverse = np.linalg.inv(terms @ terms.T)
-    start, unit = (inverse @ terms @ weights).tolist()
-    misses = [(start + length * unit) / time - 1 for length, times in runs.items() for time in times]
-    freedom = len(misses) - 2
-    scatter = max(SCATTER, math.sqrt(sum(miss**2 for miss in misses) / freedom) if freedom else 0.0)
-    error = math.hypot(scatter * math.sqrt(inverse[0, 0]), min(start, 0.0))
-    return StartUp(seconds=max(0.0, start), deviation=0.0, runs=len(misses), error=error)
+    with np.errstate(all="ignore"):  # such times are of no run
+        lengths, times, counts = np.array([*runs]), np.array([*map(np.median, runs.values())]), np.array([*map(len, runs.values())])
+        weights = counts * (times.min() / times) ** 2
+        length, time = np.average(lengths, weights=weights), np.average(times, weights=weights)
+        spread = weights @ (lengths - length) ** 2
+        unit = weights @ ((lengths - length) * (times - time)) / spread
+        start = float(time - unit * length)
+        misses = np.concatenate([(start + unit * one) / np.array(took) - 1 for one, took in runs.items()])
+        freedom = misses.size - 2
+        scatter = max(SCATTER, math.sqrt(misses @ misses / freedom) if freedom else 0.0)
+        error = float(scatter * times.min() * np.sqrt(1 / weights.sum() + length**2 / spread))
+    if not math.isfinite(start + error):
+        return None
+    return StartUp(seconds=max(0.0, start), deviation=0.0, runs=misses.size, error=math.hypot(error, min(start, 0.0)))
 
 
 def usual(several: Sequence[StartUp]) -> StartUp | None:
-    """What is usual, of the start-up times of several layouts; ``None`` without any."""
+    """What is usual, of start-up times of several layouts, or of the same run in several tables; ``None`` without any."""
     if not several:
         return None
     found = of_runs([one.seconds for one in several for _ in range(one.runs)])

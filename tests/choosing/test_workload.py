@@ -575,6 +575,18 @@ def test_the_start_of_runs_of_several_lengths_is_told_and_not_multiplied(known: 
     assert not any("mostly start-up" in sentence for sentence in found.advice)
 
 
+@pytest.mark.parametrize("epochs", [3.0, 10.0, 50.0])
+def test_a_planned_run_is_as_long_as_the_measured_ones(known: Known, epochs: float) -> None:
+    """And takes as long, start-up included: it is a point of their curve. The interval of the request's run follows from theirs."""
+    lengths = {1: (37.0, 34.0), 10: (100.0, 70.0)}
+    results = [one for length, values in lengths.items() for one in runs(values=values, params={"epochs": str(length)})]
+    evidence = decide(*asked(known, results, 2, epochs=epochs)).evidence
+    assert evidence.cost_at(0) == pytest.approx(evidence.columns.value[0])
+    share, beside = evidence.of_work
+    assert math.hypot(share[0] * evidence.columns.width.middle[0], beside[0]) == pytest.approx(evidence.scored.width.middle[0])
+    assert share[0] == pytest.approx(evidence.columns.value[0] * (epochs / (1 if epochs < 4 else 10)) / evidence.scored.time[0])
+
+
 @pytest.mark.parametrize(("seconds", "least"), [(20.0, 1.995), (75.0, 1.461), (600.0, 0.101), (6000.0, 0.101)])
 def test_most_of_a_short_pilot_may_be_start_up(known: Known, seconds: float, least: float) -> None:
     """A minute of it: the interval of a run 25 times as long reaches so much further down, in logs; no further up."""

@@ -14,6 +14,8 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit, predict_rows
 from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.curves import fit_cells
+from modak.perfmodel.intervals import Sides
+from modak.perfmodel.predictions import of_other_length
 from modak.perfmodel.startup import of_lengths, of_runs, work
 
 START = 60.0
@@ -173,6 +175,20 @@ def test_start_up_of_whole_runs_is_told_to_layouts_of_one_length() -> None:
     assert float(row["predicted"]) == pytest.approx(20 + 10 * (120 - 20))
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_start_up_that_results_of_one_run_show_differently_does_not_depend_on_their_order(order: int) -> None:
+    """A table without the version, and one with it: 20 s and 40 s."""
+    tables = [(one, {"framework_version": version}) for version, one in ((None, 20.0), ("1.0", 40.0))]
+    results = [
+        run.model_copy(update={"series": run.series.model_copy(update=update)})
+        for start, update in tables
+        for steps in (100, 1000)
+        for run in of_length(steps, start, 0.5, "wall_time", "s")
+    ]
+    included = [curve.included for curve in fit(results[::order])]
+    assert [one and (one.seconds, one.runs) for one in included] == [(pytest.approx(30.0), 4)] * 2
+
+
 def test_whole_runs_join_times_of_steps_without_what_starting_takes() -> None:
     """Beside a table of steps."""
     walls = [of_length(steps, 20, 0.5, "wall_time", "s") for steps in (100, 1000)]
@@ -196,6 +212,24 @@ def test_start_up_is_that_of_the_line_in_any_unit(start: float, unit: float, len
     assert other.seconds / factor == pytest.approx(found.seconds, abs=found.error / 100)
 
 
+@given(st.floats(0.01, 3), st.floats(1e-3, 1e3), TIMES, TIMES)
+def test_the_interval_of_another_length_is_no_wider_than_the_lengths_differ(side: float, scale: float, start: float, doubt: float) -> None:
+    """However little is known of the start-up: a run of ten times the work takes up to ten times as long, and not less."""
+    value = np.array([100.0])
+    time, width = of_other_length(Sides(np.array([side]), np.array([2 * side])), value, scale, start, doubt)
+    assert min(1.0, scale) * value <= time * (1 + 1e-9)
+    assert time <= max(1.0, scale) * value * (1 + 1e-9)
+    assert width.below <= side + abs(np.log(scale))
+    assert width.above <= 2 * side + abs(np.log(scale))
+
+
+@given(TIMES, TIMES, st.floats(0.01, 3))
+def test_a_run_of_the_measured_length_takes_what_was_measured(seconds: float, start: float, side: float) -> None:
+    """To the last digit."""
+    value, width = np.array([seconds]), Sides(np.array([side]), np.array([side]))
+    assert of_other_length(width, value, 1.0, start, start) == (value, width)
+
+
 def test_runs_that_scatter_tell_less_of_their_start() -> None:
     """And so do times that grow faster than the length."""
     even, uneven, growing = (of_lengths({1.0: short, 10.0: [200.0]}) for short in ([38.0], [38.0, 30.0, 50.0], [10.0]))
@@ -204,6 +238,15 @@ def test_runs_that_scatter_tell_less_of_their_start() -> None:
     assert growing is not None
     assert even.error < uneven.error / 2
     assert (growing.seconds, growing.error > 10) == (0.0, True)
+
+
+@pytest.mark.parametrize(("short", "long"), [(1e-6, 1e3), (1e3, 1e-6), (1e-100, 1e100), (1e100, 1e-100)])
+def test_times_that_no_run_takes_are_fitted_all_the_same(short: float, long: float) -> None:
+    """A value in a wrong unit, and any that a result may have: one such row is no error in all answers for its application."""
+    runs = [results({1: value}, "wall_time", params={"steps": steps}) for steps, value in (("1", short), ("1000", long))]
+    assert [curve.costs for curve in fit([one for run in runs for one in run])] == [pytest.approx((short,)), pytest.approx((long,))]
+    rates = [results({1: value}, "speed", "steps/s", params={"steps": steps}) for steps, value in (("1", 1 / short), ("1000", 1 / long))]
+    assert of("speed", *rates).sizes == (1,)
 
 
 def test_the_work_of_a_metric_without_time_is_not_told() -> None:
