@@ -49,8 +49,8 @@ _SIZE: Final = re.compile(
 )
 _AROUND: Final = re.compile(r"([^\[(]+)[\[(]([^\])]*)[\])](.*)")
 """A heading with something in brackets: ``Time (2 nodes) [s]``."""
-OTHER_SIZES: Final = ("total_ranks", "ranks_per_node", "threads_per_rank", "total_gpus", "repeat")
-"""What headings that are sizes, or numbers of repetitions, may count beside nodes."""
+_COUNTS: Final = ("nodes", "total_ranks", "ranks_per_node", "threads_per_rank", "total_gpus")
+"""What headings that are sizes may count if they do not tell, the likeliest first; or they number repetitions."""
 _COUNTED_BY: Final = {
     "node": ("nodes",),
     **dict.fromkeys(("thread", "omp"), ("threads_per_rank",)),
@@ -142,7 +142,7 @@ def _counts(names: Sequence[str], columns: Collection[str]) -> tuple[str, ...]:
     if they are numbered through from 0, or from 1 beside a column of the layout."""
     others = [name for name in columns if name not in names]
     laid = {*map(layout_column, others), *(name for name in others if name in LAYOUT)} - {None, "batch_size"}
-    may_be = [column for column in ("nodes", *OTHER_SIZES[:-1]) if column not in laid]
+    may_be = [column for column in _COUNTS if column not in laid]
     numbers = [size(name) for name in names]
     repeated = numbers == [*range(len(names))] or (laid and numbers == [*range(1, len(names) + 1)])
     return ("repeat", *may_be) if repeated else (*may_be, "repeat")
