@@ -178,7 +178,8 @@ def _picture(service: Service, application: str, shown: tuple[str, str], model_i
     if not named:
         raise NotFound("no curves of that metric over that kind of size", field="metric")
     curves = [curve for _, curve in named]
-    lines = plot_lines(curves, list(known.values()), failed=service.store.failed(application))
+    failed = service.facts().with_own_names(service.store.failed(application))
+    lines = plot_lines(curves, list(known.values()), failed=failed)
     lines = tuple(replace(line, label=label) for line, (label, _) in zip(lines, named, strict=True))
     policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}  # matplotlib styles within the drawing
     return Response(_drawn(lines, title(curves)), 200, html.HEADERS | policy, "image/svg+xml")

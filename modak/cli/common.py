@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -99,6 +99,24 @@ def building() -> BuildService:
 def applications() -> Collection[str]:
     """The applications that have results; from a service those that have models, because it lists no others."""
     return {item["application"] for item in client().listing("models")} if settings().server else local().store.applications()
+
+
+def every_result(filters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    """All results that match, page after page."""
+    asked, cursor = client(), None
+    while True:
+        page = asked.results(filters, limit=1000, cursor=cursor)
+        yield from page["items"]
+        cursor = page.get("next")
+        if cursor is None:
+            return
+
+
+def own_names() -> Mapping[str, str]:
+    """Folded aliases of systems, and the names that mean the same: see :func:`modak.facts.own_names`."""
+    from modak import facts
+
+    return facts.own_names(facts.System.model_validate(item) for item in client().listing("systems"))
 
 
 def no_model_of(application: str, known: Collection[str]) -> NotFound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from pathlib import Path
@@ -90,8 +90,8 @@ def plot(
     chosen = _named(known, models) if models else _several(_of_system(list(known.values()), system))
     applications = {curve.series.application for curve in chosen}
     relatives = [curve for curve in known.values() if curve.series.application in applications]
-    shown, stopped = chosen if as_json else chosen[: plotting.MOST], [run for name in sorted(applications) for run in _stopped(name)]
-    drawn = plot_lines(shown, relatives, level, graph_compilers(), stopped)
+    shown = chosen if as_json else chosen[: plotting.MOST]
+    drawn = plot_lines(shown, relatives, level, graph_compilers(), list(_stopped(applications)))
     if output is not None and kind is not None:
         _write(output, plotting.picture(drawn[: plotting.MOST], kind, title(chosen), level))
         if len(chosen) > plotting.MOST:
@@ -116,19 +116,23 @@ def _curves(application: str | None) -> dict[str, Curve]:
     return kept
 
 
-def _stopped(application: str) -> Iterator[Failed]:
-    """The runs of an application that were stopped: from the database, or from the service that is set."""
-    from modak.facts import Failed, Layout, SeriesKey
+def _stopped(applications: Collection[str]) -> Iterator[Failed]:
+    """The runs of applications that were stopped: from the database, or from the service that is set."""
+    from modak.facts import Failed, Layout, SeriesKey, same_name
     from modak.results.failures import STOPPED
     from modak.results.filters import PARAMETER
 
-    wanted, page = {"application": application, "metric": STOPPED}, dict[str, Any](next=None)
-    while "next" in page:
-        page = common.client().results(wanted, limit=1000, cursor=page["next"])
-        for item in (each for each in page["items"] if not each.get("suspect")):
+    own = common.own_names()
+    for application in sorted(applications):
+        for item in common.every_result({"application": application, "metric": STOPPED}):
+            if item.get("suspect"):
+                continue
+            series = {name: item[name] for name in SeriesKey.model_fields if name in item}
+            if system := item.get("system"):
+                series["system"] = own.get(same_name(system), system)  # that of its curve
             params = {name.removeprefix(PARAMETER): text for name, text in item.items() if name.startswith(PARAMETER)}
-            series, layout = ({name: item[name] for name in kind.model_fields if name in item} for kind in (SeriesKey, Layout))
-            yield Failed(series=SeriesKey(**series, params=params), layout=Layout(**layout), count=1, longest_s=item["value"])
+            layout = Layout(**{name: item[name] for name in Layout.model_fields if name in item})
+            yield Failed(series=SeriesKey(**series, params=params), layout=layout, count=1, longest_s=item["value"])
 
 
 def _listed(item: Mapping[str, Any]) -> Curve:

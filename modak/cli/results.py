@@ -266,15 +266,13 @@ def compare(
 
     Example: modak results compare runtime none apptainer --application solver
     """
-    from modak.facts import System, own_names
     from modak.results.comparison import also_differ, spelt_alike
     from modak.results.comparison import compare as compared
 
     by = _column(by)
     filters, seen, told = _filters(application, system, metric, where), set[str](), set[str]()
-    own = own_names(System.model_validate(item) for item in common.client().listing("systems"))
-    rows = partial(spelt_alike, by=by, values=values or (), own=own)
-    pairs = compared(_noting(rows(_every(filters)), by, seen, told), by, values or ())
+    rows = partial(spelt_alike, by=by, values=values or (), own=common.own_names())
+    pairs = compared(_noting(rows(common.every_result(filters)), by, seen, told), by, values or ())
     if not seen:
         known = f"; they state {', '.join(sorted(filter(_is_compared, told)))}" if told else ""
         raise NotFound(f"{_none_of(filters)} state it{known}", field=by)
@@ -282,7 +280,7 @@ def compare(
         if value not in seen:
             raise UnknownName(by, value, seen, field="VALUE")
     if not pairs:
-        others = also_differ(rows(_every(filters)), by, values or ())
+        others = also_differ(rows(common.every_result(filters)), by, values or ())
         also = f"; the most alike also differ in {', '.join(others)}" if others else ""
         raise DataError(f"no results differ in this column alone{also}", field=by)
     if as_json:
@@ -364,17 +362,6 @@ def _meant(column: str, text: str) -> str | None:
         systems, text = common.client().listing("systems"), same_name(text)
         known = {same_name(name) for system in systems for name in (system["name"], *system.get("aliases", ()))}
     return None if text in known else nearest_of_many(text, known)
-
-
-def _every(filters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    """All results, page after page."""
-    client, cursor = common.client(), None
-    while True:
-        page = client.results(filters, limit=1000, cursor=cursor)
-        yield from page["items"]
-        cursor = page.get("next")
-        if cursor is None:
-            return
 
 
 @app.command()

@@ -49,8 +49,8 @@ _SIZE: Final = re.compile(
 )
 _AROUND: Final = re.compile(r"([^\[(]+)[\[(]([^\])]*)[\])](.*)")
 """A heading with something in brackets: ``Time (2 nodes) [s]``."""
-OTHER_SIZES: Final = ("total_ranks", "ranks_per_node", "threads_per_rank", "total_gpus", "repeat")
-"""What headings that are sizes, or numbers of repetitions, may count beside nodes."""
+_COUNTS: Final = ("nodes", "total_ranks", "ranks_per_node", "threads_per_rank", "total_gpus")
+"""What headings that are sizes may count if they do not tell, the likeliest first; or they number repetitions."""
 _COUNTED_BY: Final = {
     "node": ("nodes",),
     **dict.fromkeys(("thread", "omp"), ("threads_per_rank",)),
@@ -61,7 +61,7 @@ _COUNTED_BY: Final = {
 }
 """What words in headings that are sizes, without a last ``s``, count."""
 _NUMBER_OF: Final = re.compile(
-    r"((the_)?(number|no\.?|nr\.?)_of_|anzahl_(der_)?|numero_d[ei]_|nombre_de_|of_|total_|num_|no_|nr_|n_)?"
+    r"(?P<number>(the_)?(number|no\.?|nr\.?)_of_|anzahl_(der_)?|numero_d[ei]_|nombre_de_|of_|total_|num_|no_|nr_|n_)?"
     r"(total_|cpu_|mpi_|omp_|openmp_|physical_|logical_)?"
     r"(?P<what>.+?)(?P<one>_(count|number))?"
 )
@@ -112,15 +112,18 @@ def size(name: str) -> int:
 
 
 def _sized(name: str) -> tuple[str, str]:
-    """A heading without what stands before a size in brackets, and that.
+    """A heading without what stands before a size in brackets, and that; what a number in brackets counts belongs to the size.
 
-    >>> _sized("Time (2 nodes) [s]"), _sized("Run 1 (s)")
-    (('2 nodes [s]', 'Time '), ('Run 1 (s)', ''))
+    >>> _sized("Time (2 nodes) [s]"), _sized("Run 1 (s)"), _sized("Run (1) [s]")
+    (('2 nodes [s]', 'Time '), ('Run 1 (s)', ''), ('Run 1 [s]', ''))
     """
     found = _AROUND.fullmatch(name[:_LONGEST])
     if not found or not _SIZE.fullmatch(found[2].strip()) or _is_ratio(_bare(name)):
         return name[:_LONGEST], ""
-    return f"{found[2].strip()}{found[3]}", found[1]
+    before, inside, behind = found[1], found[2].strip(), found[3]
+    if inside.isdigit() and _SIZE.fullmatch(whole := f"{before.strip()} {inside}"):
+        return f"{whole}{behind}", ""
+    return f"{inside}{behind}", before
 
 
 def counted_by(names: Sequence[str]) -> tuple[str, ...]:
@@ -139,7 +142,7 @@ def _counts(names: Sequence[str], columns: Collection[str]) -> tuple[str, ...]:
     if they are numbered through from 0, or from 1 beside a column of the layout."""
     others = [name for name in columns if name not in names]
     laid = {*map(layout_column, others), *(name for name in others if name in LAYOUT)} - {None, "batch_size"}
-    may_be = [column for column in ("nodes", *OTHER_SIZES[:-1]) if column not in laid]
+    may_be = [column for column in _COUNTS if column not in laid]
     numbers = [size(name) for name in names]
     repeated = numbers == [*range(len(names))] or (laid and numbers == [*range(1, len(names) + 1)])
     return ("repeat", *may_be) if repeated else (*may_be, "repeat")
@@ -271,8 +274,9 @@ def _counted(bare: str) -> str | None:
     plain = _in_ascii(bare).replace("-", "_")
     found = _NUMBER_OF.fullmatch(plain)
     what = found["what"] if found else plain
-    several = () if what == plain else (f"{what}s",)  # n_proc, core_count
-    for word in (plain, what, *several):
+    singular = [] if found and found["one"] else [what]  # a batch_count is no batch
+    plural = [f"{what}s"] if found and (found["number"] or found["one"]) else []  # n_proc, core_count; an mpi_rank is one of them
+    for word in (plain, *singular, *plural):
         if word in vocabulary.TOTALS:
             return "total_ranks"
         if word in vocabulary.GPU_TOTALS:

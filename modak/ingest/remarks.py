@@ -193,6 +193,8 @@ def on_growth(changed: Mapping[int, SeriesKey], sizes: Mapping[int, int | None])
         elif len(single) == len(members):
             named = dict.fromkeys(name for number in members for name in numbers_of[number])
             kinds = [name for name in named if len({numbers_of[number].get(name) for number in members}) > 1]
+            if not kinds:  # one number in several spellings, which are told of as such
+                continue
             way = f"those that were measured, or follow from the size, are no parameters: {AGAIN} '--map OLD=' (without them)"
             what = f"no two sizes have the same {listed([*map(repr, kinds)], SHOWN)}, so each counts as a problem of its own; {way}"
         else:

@@ -190,12 +190,15 @@ def test_doubted_results_are_told_beside_curves_and_listed_alone(own_database: P
 
 
 def test_a_picture_shows_runs_that_were_stopped(own_database: Path) -> None:
-    """As the command's does."""
+    """As the command's does, also where their system is called by an alias."""
     app = create_app(Settings(database_url=f"sqlite:///{own_database}"))
     with TestClient(app) as client:
-        rows = [(nodes, "wall_time", 80 / nodes) for nodes in (1, 2, 4)] + [(8, "stopped_after", 1200)]
-        told = [{"application": "cut", "nodes": nodes, "metric": metric, "unit": "s", "value": value} for nodes, metric, value in rows]
-        app.state.service().store.load([table(from_bytes(json.dumps(told).encode(), "rows.json"), Options())], Actor("test"))
+        service = app.state.service()
+        service.add([service.facts().systems["supermuc-ng"].model_copy(update={"aliases": ("sng",)})], replace=True)
+        rows = [("supermuc-ng", nodes, "wall_time", 80 / nodes) for nodes in (1, 2, 4)] + [("sng", 8, "stopped_after", 1200)]
+        columns = ("system", "nodes", "metric", "value")
+        told = [{"application": "cut", "unit": "s", **dict(zip(columns, row, strict=True))} for row in rows]
+        service.store.load([table(from_bytes(json.dumps(told).encode(), "rows.json"), Options())], Actor("test"))
         assert "stopped, so it takes longer" in client.get("/ui/models.svg?application=cut&metric=wall_time&over=nodes").text
 
 

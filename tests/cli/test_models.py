@@ -66,14 +66,15 @@ def test_a_system_is_meant_by_each_of_its_names(own: Run, tmp_path: Path) -> Non
         "application,system,nodes,metric,value\n"
         + "".join(f"mine,{name},{nodes},wall_time,{800 / nodes + 5}\n" for nodes, name in ((1, "ng"), (2, "supermuc-ng"), (4, "NG")))
         + "".join(f"mine,{name},{nodes},wall_time,{800 / nodes + 5}\n" for nodes, name in ((8, "SuperMUC_NG"), (16, "ng")))
+        + "mine,ng,32,stopped_after,600\n"
     )
     for words in (("systems", "add", "--replace", tmp_path / "system.json"), ("load", tmp_path / "mine.csv")):
         assert own(*words).status == 0
     proof = json.loads(own("models", "evaluate", "--application", "mine", "--system", "SNG", "--json").out)
     assert (proof["series"], proof["predictions"]) == (1, 2)
     drawn = json.loads(own("models", "plot", "--application", "mine", "--system", "ng", "--json").out)
-    assert drawn["title"] == "mine on supermuc-ng"
-    assert len(json.loads(own("results", "list", "--application", "mine", "--system", "sng", "--json").out)["items"]) == 5
+    assert (drawn["title"], drawn["lines"][0]["stopped_x"]) == ("mine on supermuc-ng", [32])
+    assert len(json.loads(own("results", "list", "--application", "mine", "--system", "sng", "--json").out)["items"]) == 6
 
 
 @pytest.mark.parametrize(

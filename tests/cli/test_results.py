@@ -538,24 +538,27 @@ def test_a_stopped_run_that_is_loaded_counts_in_every_answer(run: Run, tmp_path:
     rows = "".join(f"solver,supermuc-ng,{nodes},4,12,wall_time,{8000 / nodes},s\n" for nodes in (1, 2, 4))
     (tmp_path / "t.csv").write_text(f"application,system,nodes,ranks_per_node,threads_per_rank,metric,value,unit\n{rows}")
     ran = {"application": "solver", "system": "supermuc-ng", "nodes": 8, "ranks_per_node": 4, "threads_per_rank": 12}
-    for job_id in ("7", "8"):
-        stopped = {"exit_status": 143, "job": job_id, "seconds": 3600, "results": [], "unfinished": ran}
-        (tmp_path / f"stopped-{job_id}.json").write_text(json.dumps({"modak_result": 1, "plan": "abc", **stopped}))
+    for number in ("7", "8"):  # one alone may have hung
+        ended = {"modak_result": 1, "plan": "abc", "exit_status": 143, "job": number, "seconds": 3600, "results": [], "unfinished": ran}
+        (tmp_path / f"stopped{number}.json").write_text(json.dumps(ended))
     asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
     counts = {"process_count_per_node": 4, "core_count_per_process": 12}
     job = {
         "application": {"app_tag": "solver", "app_type": "mpi", "executable": "./solver"},
         "target": {"name": "supermuc-ng", "container_runtime": "none"},
         "job_options": counts,
-        "optimisation": {**asked, "objective": {"deadline": "00:30:00", "max_nodes": 128}},
+        "optimisation": {**asked, "objective": {"deadline": "00:30:00"}},
     }
     (tmp_path / "r.json").write_text(json.dumps({"job": job}))
     sized = ("size", "r.json", "--system", "supermuc-ng", "--json")
     assert run("load", "t.csv").status == 0
     assert json.loads(run("recommend", "r.json", "--json").out)["choices"][0]["configuration"]["nodes"] == 5
     assert json.loads(run(*sized).out)["platforms"][0]["nodes"]["value"] == 5
-    assert run("load", "stopped-7.json", "stopped-8.json").status == 0
+    assert run("load", "stopped7.json", "stopped8.json").status == 0
     needs = json.loads(run(*sized).out)["platforms"][0]
+    assert "(a guess, because runs were stopped)" in run("recommend", "r.json").err
+    goal = {"deadline": "00:30:00", "max_nodes": int(needs["nodes"]["value"])}
+    (tmp_path / "r.json").write_text(json.dumps({"job": job | {"optimisation": {**asked, "objective": goal}}}))
     nodes = json.loads(run("recommend", "r.json", "--json").out)["choices"][0]["configuration"]["nodes"]
     assert nodes == needs["nodes"]["value"] > 16
     assert needs["time"]["why"].endswith(f"; more than {span(3600 * 8 / needs['at_nodes'])}, because a run was stopped")

@@ -190,6 +190,12 @@ def test_a_clock_in_a_heading_is_no_unit(clock: str) -> None:
     assert f"(--map 'Elapsed [{clock}]=value' --set metric=time)" in said(f"Elapsed [{clock}]")
 
 
+@pytest.mark.parametrize("name", ["batch_count", "batch_number", "mpi_rank", "cpu_device"])
+def test_what_numbers_or_counts_something_else_is_no_count_of_the_layout(name: str) -> None:
+    """The batches of an epoch are no batch size, and a rank is one of them."""
+    assert f"if it is a parameter of the run, call it 'params.{name}'" in said(name)
+
+
 def test_a_preconditioner_is_no_precision() -> None:
     """The letters of the two are alike."""
     assert "if it is a parameter of the run, call it 'params.precond'" in said("precond")

@@ -53,3 +53,9 @@ def test_a_parameter_that_some_runs_do_not_have_is_named_too() -> None:
     }
     (note,) = on_growth(keys, dict(zip(keys, (1, 2, 4), strict=True)))
     assert "no two sizes have the same 'wait', so each" in note
+
+
+def test_one_number_in_several_spellings_differs_at_no_size() -> None:
+    """The note on spellings tells of it."""
+    keys = {number: KEY.model_copy(update={"params": {"steps": text}}) for number, text in enumerate(("1000", "1e3", "1000.0"))}
+    assert list(on_growth(keys, dict(zip(keys, (1, 2, 4), strict=True)))) == []

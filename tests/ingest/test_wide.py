@@ -81,6 +81,8 @@ def test_the_unit_of_wide_columns_is_that_of_their_headings(unit: str, factor: f
         ("p,t1,t2,t4", "'--wide nodes --set metric=… --set unit=…' makes each of their cells a row, or ranks_per_node or"),
         ("nodes,t1,t2,t4", "'--wide total_ranks --set metric=… --set unit=…' makes each"),
         ("compiler,t1,t2,t4", "'--wide nodes --set metric=… --set unit=…' makes each"),
+        ("GPU (1),GPU (2)", "'--wide total_gpus --set metric=… --set unit=…' makes each"),
+        ("run (1) [s],run (2) [s],run (3) [s]", "are named after runs; '--wide repeat --set metric=…' makes each"),
         ("T (1 node) [s],T (2 nodes) [s],T (4 nodes) [s]", "'--wide nodes --set metric=…' makes each of their cells a row"),
         ("1 node (a),2 nodes (a),Speedup (2 nodes)", "columns '1 node (a)', '2 nodes (a)' are named after sizes; '--wide nodes --set "),
     ],
