@@ -585,10 +585,13 @@ def test_start_up_around_and_within_the_printed_time_is_told_together(known: Kno
         for one in runs(values=(seconds + around,), metric=metric, params={"epochs": str(epochs)})
     ]
     printed = {"name": "training_time", "unit": "s", "pattern": "([0-9]+) s"}
-    evidence = decide(*asked(known, results, 1, epochs=50.0, metric=printed)).evidence
+    request, facts = asked(known, results, 1, epochs=50.0, metric=printed)
+    evidence = decide(request, facts).evidence
     found = evidence.prediction(0)
     assert (found.value, found.start_up, found.per_unit) == pytest.approx((60 + 30 + 350, 90.0, 7.0))
     assert evidence.cost_at(0) == pytest.approx(100.0)
+    (said,) = (line for line in optimise(request, facts).plan.decisions if line.startswith("start-up: 90 s"))
+    assert said.endswith("minus that of the work which it printed and what 2 runs of several lengths have in common")
 
 
 @pytest.mark.parametrize("epochs", [3.0, 10.0, 50.0])
