@@ -303,14 +303,15 @@ def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
     if seconds is None:
         return
     curve = decision.evidence.predictions_at(decision.best).curve
-    known = curve and (curve.start_up or curve.included)
-    if not known:
+    told = []
+    if curve and (around := curve.start_up):
+        told.append((around.doubt, f"measured on {counted(around.runs, 'run')}, each run's time minus that of the work which it printed"))
+    if curve and (within := curve.included) and within.seconds:
+        told.append((within.doubt, f"what {counted(within.runs, 'run')} of several lengths have in common"))
+    if not told:
         yield f"start-up: {span(seconds)} of the predicted time, as the file of {decision.target.title} says"
         return
-    runs, doubt = counted(known.runs, "run"), span(known.doubt)
-    basis = f"measured on {runs}, each run's time minus that of the work which it printed"
-    if curve and known is curve.included:
-        basis = f"what {runs} of several lengths have in common"
+    doubt, basis = span(math.hypot(*(doubt for doubt, _ in told))), " and ".join(basis for _, basis in told)
     yield f"start-up: {span(seconds)} of the predicted time, with a standard deviation of {doubt}; {basis}"
 
 

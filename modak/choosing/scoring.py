@@ -183,7 +183,8 @@ class Evidence:
         share = np.where(columns.own_start[portion], 1 - columns.start_up_s[portion] / self.scored.time, 1.0)
         if columns.included is not None:
             scale = np.array([unit.count * unit.unit_scale if unit else math.nan for unit in self.units])[portion]
-            share = np.where(columns.included[0][portion] > 0, columns.value * scale / self.scored.time, share)
+            of_value = columns.value * scale / (self.scored.time - columns.start_up_s[portion])
+            share = np.where(columns.included[0][portion] > 0, share * of_value, share)
         beside = self.scored.width.middle**2 - (columns.width.middle * share) ** 2
         return share, np.sqrt(np.fmax(beside, 0.0))
 
@@ -219,9 +220,9 @@ class Evidence:
         """The seconds of one candidate's time that are known to be start-up."""
         columns, portion = self.columns, int(self.columns.portion[index])
         added = float(columns.start_up_s[portion])
-        if added or columns.included is None:
+        if columns.included is None:
             return added
-        return float(min(columns.included[0][portion], MOST_STARTING * columns.value[index]))
+        return added + float(min(columns.included[0][portion], MOST_STARTING * columns.value[index]))
 
     def prediction(self, index: int) -> Prediction:
         """The prediction of one candidate, in the form of the answer."""

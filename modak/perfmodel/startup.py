@@ -89,7 +89,7 @@ def of_lengths(runs: Mapping[float, Sequence[float]]) -> StartUp | None:
     """
     if not runs or max(runs) < LONGER * min(runs):
         return None
-    with np.errstate(all="ignore"):  # such times are of no run
+    with np.errstate(all="ignore"):  # times that overflow are of no run
         lengths, times, counts = np.array([*runs]), np.array([*map(np.median, runs.values())]), np.array([*map(len, runs.values())])
         weights = counts * (times.min() / times) ** 2
         length, time = np.average(lengths, weights=weights), np.average(times, weights=weights)

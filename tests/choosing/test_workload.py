@@ -575,6 +575,25 @@ def test_the_start_of_runs_of_several_lengths_is_told_and_not_multiplied(known: 
     assert not any("mostly start-up" in sentence for sentence in found.advice)
 
 
+def test_start_up_around_and_within_the_printed_time_is_told_together(known: Known) -> None:
+    """60 s before the training, whose own time has 30 s and 7 s an epoch."""
+    lengths = {1: 37.0, 10: 100.0}
+    results = [
+        one
+        for epochs, seconds in lengths.items()
+        for metric, around in (("training_time", 0), ("wall_time", 60))
+        for one in runs(values=(seconds + around,), metric=metric, params={"epochs": str(epochs)})
+    ]
+    printed = {"name": "training_time", "unit": "s", "pattern": "([0-9]+) s"}
+    request, facts = asked(known, results, 1, epochs=50.0, metric=printed)
+    evidence = decide(request, facts).evidence
+    found = evidence.prediction(0)
+    assert (found.value, found.start_up, found.per_unit) == pytest.approx((60 + 30 + 350, 90.0, 7.0))
+    assert evidence.cost_at(0) == pytest.approx(100.0)
+    (said,) = (line for line in optimise(request, facts).plan.decisions if line.startswith("start-up: 90 s"))
+    assert said.endswith("minus that of the work which it printed and what 2 runs of several lengths have in common")
+
+
 @pytest.mark.parametrize("epochs", [3.0, 10.0, 50.0])
 def test_a_planned_run_is_as_long_as_the_measured_ones(known: Known, epochs: float) -> None:
     """And takes as long, start-up included: it is a point of their curve. The interval of the request's run follows from theirs."""
