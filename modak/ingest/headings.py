@@ -305,7 +305,7 @@ def _column(name: str, bare: str, columns: Collection[str], among: Sequence[str]
         return None
     if near == "value" and near in among and near != spelt_alike:
         return Hint(vocabulary.COMPUTED, "")
-    if near == "value" and measured(among):
+    if near == "value" and near != spelt_alike and measured(among):
         return Hint(f"the nearest known one is {near!r}")  # a metric is that sooner than a result, which may be a checksum
     unit = unit_in(name) if near == "value" and loading else None
     fill = (f"unit={unit}",) if unit and known_unit(unit) else ()

@@ -244,6 +244,12 @@ def test_the_likeliest_heading_is_the_value(columns: tuple[str, ...], value: str
     assert f"--map '{other}'" in options
 
 
+def test_a_column_that_is_nearly_called_value_is_that() -> None:
+    """Also beside a metric, unlike a result."""
+    _, (_, options), *_ = header_faults(("velue", "time", "threads"), ("application", "metric", "value"), loading=True)
+    assert "--map 'velue=value' --map 'time=…'" in options
+
+
 def test_a_column_that_the_table_has_is_not_given_twice() -> None:
     """The options would be refused."""
     (_, options), *_ = header_faults(("application", "metric", "value", "nodes", "num_nodes", "size", "kind"), (), loading=True)

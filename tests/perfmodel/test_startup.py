@@ -185,7 +185,7 @@ def test_start_up_that_results_of_one_run_show_differently_does_not_depend_on_th
         for steps in (100, 1000)
         for run in of_length(steps, start, 0.5, "wall_time", "s")
     ]
-    included = [one for curve in fit(results[::order]) if (one := curve.included)]
+    included = [curve.included for curve in fit(results[::order]) if curve.included]
     assert [one.seconds for one in included] == pytest.approx([30.0, 30.0])
     assert [one.runs for one in included] == [4, 4]
 
