@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,8 @@ class Cell:
     """Start-up times in seconds: of each run, the total time less that of its work."""
     included: startup.StartUp | None = None
     """The start-up time that is in the values, which are of whole runs; ``None``: not known."""
+    unsure: float = 0.0
+    """Relative standard error of all values together, from which a start-up was taken that was not measured itself."""
 
 
 def of_results(results: Iterable[Result]) -> tuple[Cell, ...]:
@@ -81,11 +84,12 @@ def _by_length(cells: Sequence[Cell]) -> Iterator[Cell]:
         if len(set(lengths.values())) < 2:
             yield from of_run
             continue
-        shown = {layout: _start_up(here, lengths) for layout, here in grouped(of_run, lambda cell: cell.layout).items()}
+        by_layout = grouped(of_run, lambda cell: cell.layout)
+        shown = {layout: _start_up(here, lengths) for layout, here in by_layout.items()}
         usual = startup.usual([one for one in shown.values() if one])
-        for cell in of_run:
-            start_up = shown[cell.layout] or usual
-            yield _apart(cell, start_up, lengths[cell.series]) if start_up else cell
+        for layout, here in by_layout.items():
+            start_up = shown[layout] or usual
+            yield from _apart(here, start_up, lengths) if start_up else here
 
 
 def _whatever_its_length(cell: Cell) -> Hashable:
@@ -110,22 +114,30 @@ def _seconds(cell: Cell, length: float) -> Array:
     return costs if startup.is_whole(cell.series) else costs * length
 
 
-def _apart(cell: Cell, start_up: startup.StartUp, length: float) -> Cell:
-    """The cell, whose runs have a start-up, told apart from their work."""
-    if startup.is_whole(cell.series):
-        return replace(cell, included=start_up)
-    return _of_work(cell, start_up, _seconds(cell, length))
+def _apart(cells: Sequence[Cell], start_up: startup.StartUp, lengths: Mapping[SeriesKey, float]) -> Sequence[Cell]:
+    """Cells of one layout, whose runs have a start-up, told apart from their work.
+
+    Of averages over runs that are mostly start-up, only those over the longest runs tell the work.
+    """
+    if startup.is_whole(cells[0].series):
+        return [replace(cell, included=start_up) for cell in cells]
+    if not start_up.shows:
+        return cells
+    parts = [start_up.seconds / _seconds(cell, lengths[cell.series]) for cell in cells]
+    most = max(startup.MOSTLY, min(part.max() for part in parts))
+    told = [(cell, part) for cell, part in zip(cells, parts, strict=True) if part.max() <= most]
+    return [_of_work(cell, start_up, np.minimum(part, startup.MOST_STARTING)) for cell, part in told]
 
 
-def _of_work(cell: Cell, start_up: startup.StartUp, seconds: Array) -> Cell:
-    """The cell with values of the work alone, if all its runs, which took so many ``seconds``, leave time for that."""
-    part = start_up.seconds / seconds
+def _of_work(cell: Cell, start_up: startup.StartUp, part: Array) -> Cell:
+    """The cell with values of the work alone, if all its runs, of which the start-up is a ``part``, leave time for that."""
     if not start_up.shows or part.max() > startup.MOST_STARTING:
         return cell
     values = np.array(cell.values)
     values = values / (1 - part) if metric_of(cell.series).is_rate else values * (1 - part)
     starting = np.array(cell.starting or np.zeros_like(values)) + start_up.seconds
-    return replace(cell, values=array("d", values.tolist()), starting=array("d", starting.tolist()))
+    unsure = start_up.error / start_up.seconds * float(np.median(part / (1 - part)))
+    return replace(cell, values=array("d", values.tolist()), starting=array("d", starting.tolist()), unsure=unsure)
 
 
 def _merged_into(to: merging.Destination, cell: Cell) -> Cell | None:
@@ -136,7 +148,7 @@ def _merged_into(to: merging.Destination, cell: Cell) -> Cell | None:
     too short for that (:data:`startup.LEAST_RUN`).
     """
     if cell.included and not startup.is_whole(to.series):
-        cell = replace(_of_work(cell, cell.included, np.array(cell.values)), included=None)
+        cell = replace(_of_work(cell, cell.included, cell.included.seconds / np.array(cell.values)), included=None)
     values, ids = np.array(cell.values), cell.ids
     match to.become:
         case "the same":
@@ -165,6 +177,7 @@ def _gathered(members: Sequence[Cell]) -> list[Cell]:
     completed = merging.completed(cell.layout for cell in members)
     found: dict[Layout, Cell] = {}
     included: dict[Layout, list[startup.StartUp]] = defaultdict(list)
+    unsure: dict[Layout, float] = {}
     for cell in members:
         layout = completed[cell.layout]
         one = found.setdefault(layout, Cell(cell.series, layout))
@@ -172,4 +185,5 @@ def _gathered(members: Sequence[Cell]) -> list[Cell]:
         one.ids.extend(cell.ids)
         one.starting.extend(cell.starting)
         included[layout] += [cell.included] if cell.included else []
-    return [replace(one, included=startup.usual(included[layout])) for layout, one in found.items()]
+        unsure[layout] = min(unsure.get(layout, math.inf), cell.unsure)
+    return [replace(one, included=startup.usual(included[layout]), unsure=unsure[layout]) for layout, one in found.items()]

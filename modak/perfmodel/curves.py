@@ -77,6 +77,8 @@ class Curve(Fact):
     """Start-up time of its runs, which costs do not include; ``None``: unknown."""
     included: StartUp | None = None
     """Start-up time of its runs that costs do include, as they are of whole runs; ``None``: unknown."""
+    unsure: float = 0.0
+    """Relative standard error of its costs, from which a start-up was taken that was not measured itself."""
     ranks_per_gpu: float | None = None
     """Of a curve over GPUs with another number of ranks per node for each number of GPUs; ``None``: see ``layout``."""
     threads_on: tuple[tuple[int, int], ...] = ()
@@ -245,6 +247,7 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
         result_ids=shortened(number for cell in part.cells for number in cell.ids),
         start_up=_start_up(part.cells) or usual,
         included=startup.usual([cell.included for cell in part.cells if cell.included]),
+        unsure=max(cell.unsure for cell in part.cells),
     )
 
 

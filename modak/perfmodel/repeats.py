@@ -23,20 +23,23 @@ TINY: Final = 1e-6
 
 
 def noise(curve: Curve, curves: Iterable[Curve]) -> float:
-    """:data:`RERUN_SPREAD` times the factor by which runs scatter more than usual; 0 if they do not.
+    """The least half-width of the intervals of log cost: :data:`RERUN_SPREAD` times the factor by which runs scatter more than usual; 0 if
+    they do not.
 
     The scatter is that of the curve's repeats, and of its single runs around its forms. It is combined with the usual one of the
     application on that system, which is seen in the other ``curves``. Few runs do not tell the scatter well: what exceeds the usual one is
-    larger by the ratio of the quantiles of Student's distribution and the normal one.
+    larger by the ratio of the quantiles of Student's distribution and the normal one. Costs that are themselves unsure are so for the next
+    run.
     """
+    unsure = Z90 * curve.unsure
     own, beside = _seen(curve), [each for one in curves if one is not curve and _alike(one, curve) for each in _seen(one)]
     more = _combined(own, max(1.0, _combined(beside, 1.0)))
     if more <= 1:
-        return 0.0
+        return math.hypot(RERUN_SPREAD, unsure) if unsure else 0.0
     from scipy.special import stdtrit
 
     few = float(stdtrit(USUAL + sum(one.freedom for one in (*own, *beside)), 0.95)) / Z90
-    return RERUN_SPREAD * math.sqrt(1 + (more - 1) * few**2)
+    return math.hypot(RERUN_SPREAD * math.sqrt(1 + (more - 1) * few**2), unsure)
 
 
 def scatters(curve: Curve) -> bool:

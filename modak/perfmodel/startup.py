@@ -35,6 +35,8 @@ LEAST_RUN: Final = 600.0
 """Seconds that a run takes at least whose whole time counts as that of its work: of this, a start-up of a minute is :data:`STARTING`."""
 MOST_STARTING: Final = 0.9
 """The same fraction of the shortest runs, most of whose time may be start-up. Judgement."""
+MOSTLY: Final = 0.5
+"""Averages over runs of which start-up is a larger fraction tell little of the work: their scatter is that of start-up. Judgement."""
 UNSTEADY: Final = 0.25
 """Usual standard deviation of start-up times, as a fraction of the median; counts as :data:`USUAL` runs beside measured ones. Judgement:
 files are read from disk or memory, images are present or have to be fetched."""

@@ -156,6 +156,28 @@ def test_speeds_that_hardly_differ_show_no_start_up(lengths: tuple[int, ...], st
     assert curve.costs[0] == pytest.approx(np.median([0.5 + start / steps for steps in lengths]))
 
 
+@pytest.mark.parametrize(
+    ("start", "lengths", "runs", "cost", "wide"),
+    [
+        (15, (100, 1000), 2, 0.5, 1.1),  # 23 and 3% of the runs
+        (15, (5, 1000), 1, 0.5, 1.1),  # 86%: that run tells start-up alone
+        (15, (5, 10), 1, 0.5, 2),  # 86 and 75%: what is left of the longer one is unsure
+        (100, (5, 10), 1, 1.05, 6),  # 98 and 95%: a tenth of the longer one
+    ],
+)
+def test_averages_over_runs_that_are_mostly_start_up_tell_little_of_the_work(
+    start: float, lengths: tuple[int, int], runs: int, cost: float, wide: float
+) -> None:
+    """By hand, with 0.5 s a step, which is in every interval."""
+    curve = of("step_time", *(of_length(steps, start, 0.5, "step_time", "s") for steps in lengths))
+    assert curve.results_used == runs
+    assert curve.costs[0] == pytest.approx(cost)
+    asked = {"application": "net", "system": "here", "metric": "step_time", "nodes": 1}
+    (row,) = predict_rows([asked], {"net": (curve,)})
+    assert float(row["lower"]) < 0.5 < float(row["upper"])
+    assert float(row["upper"]) / cost == pytest.approx(wide, rel=0.1)
+
+
 @pytest.mark.parametrize(("steps", "took"), [(50, 45.0), (100, 70.0), (4000, 2020.0), (100_000, 50_020.0)])
 def test_whole_runs_of_two_lengths_tell_any_other(steps: int, took: float) -> None:
     """20 s and 0.5 s a step: what starting takes is not multiplied."""
