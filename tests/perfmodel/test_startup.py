@@ -189,11 +189,14 @@ def test_whole_runs_of_two_lengths_tell_any_other(steps: int, took: float) -> No
 
 
 def test_start_up_of_whole_runs_is_told_to_layouts_of_one_length() -> None:
-    """What is usual; their own work is the rest."""
+    """What is usual; their own work is the rest. It stays that of two runs, in however many layouts."""
     here = [one for steps in (100, 1000) for one in of_length(steps, 20, 0.5, "wall_time", "s")]
     fewer = here[0].model_copy(update={"layout": Layout(nodes=1, ranks_per_node=2, threads_per_rank=24), "value": 120.0})
     asked = {"application": "net", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 2, "params.steps": "1000"}
-    (row,) = predict_rows([{**asked, "threads_per_rank": 24}], {"net": fit([*here, fewer])})
+    others = [fewer.model_copy(update={"layout": fewer.layout.model_copy(update={"nodes": nodes})}) for nodes in (1, 2, 4)]
+    curves = fit([*here, *others])
+    assert {curve.included.runs for curve in curves if curve.included} == {2}
+    (row,) = predict_rows([{**asked, "threads_per_rank": 24}], {"net": curves})
     assert float(row["predicted"]) == pytest.approx(20 + 10 * (120 - 20))
 
 
