@@ -79,8 +79,10 @@ def _by_length(cells: Sequence[Cell]) -> Iterator[Cell]:
     Times of whole runs stay as they are, and tell what is included. Speeds and times of parts that are averages over a run, and the worse
     the shorter it was, become those of the work alone.
     """
-    for of_run in grouped(cells, _whatever_its_length).values():
-        lengths = startup.common_lengths({cell.series for cell in of_run}) if len(of_run) > 1 else {}
+    runs = {series: _whatever_its_length(series) for series in {cell.series for cell in cells}}
+    for of_run in grouped(cells, lambda cell: runs[cell.series]).values():
+        several = {cell.series for cell in of_run}
+        lengths = startup.common_lengths(several) if len(several) > 1 else {}
         if len(set(lengths.values())) < 2:
             yield from of_run
             continue
@@ -92,11 +94,10 @@ def _by_length(cells: Sequence[Cell]) -> Iterator[Cell]:
             yield from _apart(here, start_up, lengths) if start_up else here
 
 
-def _whatever_its_length(cell: Cell) -> Hashable:
-    """Equal for cells whose runs differ in layout and length alone; a cell that does not tell the length of its runs is alone."""
-    series = cell.series
+def _whatever_its_length(series: SeriesKey) -> Hashable:
+    """Equal for series whose runs differ in their length alone; one that does not tell the length of its runs is alone."""
     if series.params.keys().isdisjoint(startup.LENGTHS) or not metric_of(series).tells_cost or startup.maybe_part(series):
-        return id(cell)
+        return series
     return series.model_copy(update={"params": merging.without_length(series.params)}).model_dump_json()
 
 

@@ -110,9 +110,9 @@ def of_lengths(runs: Mapping[float, Sequence[float]]) -> StartUp | None:
 def usual(several: Sequence[StartUp]) -> StartUp | None:
     """What is usual, of start-up times of several layouts, or of the same run in several tables; ``None`` without any. One that was passed
     on to several counts once."""
-    if not several:
-        return None
     each = [*dict.fromkeys(several)]
+    if len(each) < 2:
+        return each[0] if each else None
     found = of_runs([one.seconds for one in each for _ in range(one.runs)])
     return found and found.model_copy(update={"error": float(np.median([one.error for one in each]))})
 
