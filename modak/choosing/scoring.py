@@ -313,12 +313,12 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
 
 def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
-    starts = predicted.start_up_s.tolist()
     per_portion = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
     factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_portion]
     scale = np.array(factors)
     time, width = _times(predicted, scale)
     if predicted.included is None or not predicted.references:
+        starts = predicted.start_up_s.tolist()
         times = [starts[one.portion] + one.cost * factors[one.portion] for one in predicted.references]
     else:
         times = _times(_references_as_columns(predicted), scale)[0].tolist()

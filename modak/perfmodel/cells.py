@@ -131,9 +131,7 @@ def _apart(cells: Sequence[Cell], start_up: startup.StartUp, lengths: Mapping[Se
 
 
 def _of_work(cell: Cell, start_up: startup.StartUp, part: Array) -> Cell:
-    """The cell with values of the work alone, if all its runs, of which the start-up is a ``part``, leave time for that."""
-    if not start_up.shows or part.max() > startup.MOST_STARTING:
-        return cell
+    """The cell with values of the work alone; the start-up is a ``part`` of each of its runs."""
     values = np.array(cell.values)
     values = values / (1 - part) if metric_of(cell.series).is_rate else values * (1 - part)
     starting = np.array(cell.starting or np.zeros_like(values)) + start_up.seconds
@@ -149,7 +147,9 @@ def _merged_into(to: merging.Destination, cell: Cell) -> Cell | None:
     too short for that (:data:`startup.LEAST_RUN`).
     """
     if cell.included and not startup.is_whole(to.series):
-        cell = replace(_of_work(cell, cell.included, cell.included.seconds / np.array(cell.values)), included=None)
+        part = cell.included.seconds / np.array(cell.values)
+        leaves_work = cell.included.shows and part.max() <= startup.MOST_STARTING
+        cell = replace(_of_work(cell, cell.included, part) if leaves_work else cell, included=None)
     values, ids = np.array(cell.values), cell.ids
     match to.become:
         case "the same":

@@ -1,1 +1,2 @@
-"""``modak tune``: runs the trials of a search as jobs, a folder each study. :mod:`modak.tuning` decides, Optuna proposes, this acts."""
+"""``modak tune``: runs the trials of a search as jobs, a folder each study. :mod:`modak.tuning` decides, Optuna keeps the trials and
+proposes the first ones, this acts."""
