@@ -15,6 +15,7 @@ from modak.launchers import Launcher
 from modak.launchers.mpirun import Mpirun
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
+from modak.schedulers.gridengine import GridEngine
 from modak.schedulers.slurm import Slurm
 from modak.script.bash import Line, comment
 
@@ -81,6 +82,8 @@ def test_every_scheduler_keeps_its_contract(scheduler: Scheduler) -> None:
         (replace(Slurm(), launcher="none"), "launcher is one that works under this scheduler: without a launcher 2000 ranks"),
         (replace(Slurm(), preempted="if true"), "preempted is shell text: it "),
         (replace(Slurm(), dependency="$DEPENDENCY"), "'.DEPENDENCY' is the name of a variable, or None"),
+        (replace(Slurm(), exclusive=False), "exclusive says whether there is an option for it"),
+        (replace(GridEngine(), exclusive=True), "exclusive says whether there is an option for it"),
     ],
 )
 def test_a_scheduler_that_says_what_scripts_cannot_use_breaks_its_contract(scheduler: Any, why: str) -> None:

@@ -16,7 +16,7 @@ _RUNTIME_MODULES: Final[Mapping[str, str]] = {**{name: name for name in RUNTIMES
 _MPI_MODULES: Final[Mapping[str, str]] = {
     "openmpi": "openmpi",
     "mpich": "mpich",
-    **dict.fromkeys(("mvapich", "mvapich2"), "mvapich"),
+    "mvapich": "mvapich",
     **dict.fromkeys(("impi", "intel-mpi", "intelmpi"), "intel-mpi"),
 }
 _MPI_FOLDER: Final = "mpi/"
@@ -24,6 +24,8 @@ _MPI_FOLDER: Final = "mpi/"
 MODULES: Final = (*sorted({*_RUNTIME_MODULES, *_MPI_MODULES}), _MPI_FOLDER)
 """What the names of modules to list begin with (Environment Modules), or have in them (Lmod)."""
 _ARCHITECTURE: Final = re.compile(f"-(?:{'|'.join(sorted({*ARCHITECTURES.values()}))})$")
+_NUMBER: Final = re.compile(r"-?[0-9][0-9.-]*$")
+"""At the end of a module's name (``openmpi4`` of OpenHPC, ``mpi/mpich-3.2-x86_64`` of Red Hat)."""
 _VERSION: Final = r"([0-9]{1,5}(?:\.[0-9]{1,5}){0,3})"
 _MPI: Final = {
     "openmpi": rf"\(Open ?MPI\) {_VERSION}",
@@ -90,7 +92,7 @@ def _newest(text: str, families: Mapping[str, str]) -> Mapping[str, tuple[str, s
     for line in text.splitlines():
         full, default = line.strip().removesuffix("(default)"), line.strip().endswith("(default)")
         name, _, build = _ARCHITECTURE.sub("", full.removeprefix(_MPI_FOLDER)).partition("/")
-        family = families.get(name.lower()) if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+/-]{0,126}", full) else None
+        family = families.get(_NUMBER.sub("", name.lower())) if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+/-]{0,126}", full) else None
         if family is None or full.endswith("/"):
             continue
         number = version(build)

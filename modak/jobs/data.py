@@ -13,7 +13,7 @@ from modak.facts import FileSystem
 from modak.jobs.spec import Copy, Staging
 from modak.target import Target
 from modak.text.amounts import size
-from modak.text.words import Word, lead, variable
+from modak.text.words import Word, lead, shell, variable
 
 COMMON: Final = "default-common"
 """The storage class if the request names none."""
@@ -77,15 +77,17 @@ def staging(request: Request, target: Target, nodes: int, software: Software, ex
 
 
 def without_room(request: Request, target: Target, staged: Staging | None) -> tuple[Notice, ...]:
-    """A warning if the data set is copied into a node's ``TMPDIR``, but is larger than the storage (if unknown: the memory) of a node."""
+    """A warning if the data set is copied to the nodes, but is larger than the storage of a node; or than its memory, if it is copied to
+    ``TMPDIR`` and the storage is not known."""
     data, node = request.optimisation.data, target.node
-    if staged is None or staged.place or not staged.into or data is None or not data.size_bytes or node is None:
+    if staged is None or staged.shared or not staged.into or data is None or not data.size_bytes or node is None:
         return ()
-    room = node.local_storage_gb or node.memory_gb
+    room = node.local_storage_gb or (None if staged.place else node.memory_gb)
     if room is None or data.size_bytes / 1e9 <= room:
         return ()
     has = f"{room:g} GB of {'local storage' if node.local_storage_gb else 'memory, and no local storage is recorded'}"
-    message = f"the data set has {size(data.size_bytes)}, but is copied to TMPDIR on the nodes, and a node of {target.title} has {has}"
+    there = f"{shell(staged.place) if staged.place else 'TMPDIR'} on the nodes"
+    message = f"the data set has {size(data.size_bytes)}, but is copied to {there}, and a node of {target.title} has {has}"
     return (Notice(field="application.stage_in", message=f"{message}; application.storage_class_pref places the copy elsewhere"),)
 
 

@@ -56,8 +56,8 @@ class Scheduler(ABC):
     """The launcher that belongs to it: it starts its jobs, unless the system prefers another; ``None``: ``mpirun`` does."""
     own_cores: bool = False
     """Jobs that share a node do not reach each other's cores. If they may, what binds itself takes the node's first, whoever has them."""
-    exclusive: bool = True
-    """It has an option by which a job gets its nodes for itself."""
+    exclusive: bool = False
+    """It has an option by which a job gets its nodes for itself: what binds itself may then take their first cores."""
     bootstrap: str | None = None
     """Its name for Intel MPI's ``-bootstrap``, if its own daemons start those of ``mpirun`` on other nodes; ``None``: ssh does."""
 

@@ -70,6 +70,7 @@ class Flux(Scheduler):
     commands: Commands = COMMANDS
     job_id: str | None = "FLUX_ENCLOSING_ID"
     own_cores: bool = True
+    exclusive: bool = True
     launcher: str | None = "flux"
 
     def directives(self, job: JobSpec) -> Directives:

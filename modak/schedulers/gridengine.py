@@ -86,7 +86,6 @@ class GridEngine(Scheduler):
     array_index: str | None = "SGE_TASK_ID"
     array_shares_id: bool = True
     restarts: str | None = "RESTARTED"
-    exclusive: bool = False
     bootstrap: str | None = "sge"
 
     def directives(self, job: JobSpec) -> Directives:

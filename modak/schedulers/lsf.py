@@ -74,6 +74,7 @@ class Lsf(Scheduler):
     array_shares_id: bool = True
     restarts: str | None = "LSB_RESTART"
     host_file: str | None = "LSB_DJOB_HOSTFILE"
+    exclusive: bool = True
     bootstrap: str | None = "lsf"
 
     def directives(self, job: JobSpec) -> Directives:

@@ -46,6 +46,7 @@ class Pbs(Scheduler):
     submit_dir: str | None = "PBS_O_WORKDIR"
     job_id: str | None = "PBS_JOBID"
     host_file: str | None = "PBS_NODEFILE"
+    exclusive: bool = True
 
 
 def common_options(job: JobSpec, kinds: Collection[str] = DEPENDENCIES) -> tuple[Option, ...]:

@@ -27,7 +27,6 @@ class Shell(Scheduler):
     submit: tuple[str, ...] = ("bash",)
     aliases: tuple[str, ...] = ("bash",)
     own_cores: bool = True
-    exclusive: bool = False
 
     def directives(self, job: JobSpec) -> Directives:
         """Nothing; a warning for what only a scheduler could do."""

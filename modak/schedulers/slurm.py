@@ -89,6 +89,7 @@ class Slurm(Scheduler):
     undisturbed: str = UNDISTURBED
     is_slurm: bool = True
     own_cores: bool = True
+    exclusive: bool = True
     launcher: str | None = "srun"
     bootstrap: str | None = "slurm"
 

@@ -89,9 +89,10 @@ def is_directive(line: str) -> bool:
 
 @cache
 def _directive() -> re.Pattern[str]:
-    """What the options of all schedulers begin with; a blank of theirs may be any number of blanks."""
-    prefixes = (each.prefix for each in plugins.all_of("schedulers") if each.prefix)
-    return re.compile("|".join(re.escape(prefix).replace(r"\ ", r"\s*") for prefix in prefixes))
+    """What the options of all schedulers begin with. Flux takes any signs for those before its name (RFC 36), and below the header refuses
+    the script."""
+    prefixes = (re.escape(each.prefix) for each in plugins.all_of("schedulers") if each.prefix)
+    return re.compile("|".join((r"\W*(?:flux|FLUX):", *prefixes)))
 
 
 # --- the check of lines, the quick ways first

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Final, NamedTuple
+from urllib.parse import unquote
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -352,7 +353,8 @@ def _pattern(text: str) -> str:
 def _source(text: str) -> str:
     if len(text) > 512 or not _SOURCE.fullmatch(text):
         raise ValueError("allowed: an https address without user name, query or fragment, or a path (it may begin with ${HOME})")
-    return _no_dots(text)
+    _no_dots(unquote(text))  # servers take %2e for a dot
+    return text
 
 
 def _version(text: str) -> str:

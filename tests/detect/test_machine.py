@@ -209,6 +209,8 @@ def test_mpi_libraries_are_modules_then_what_path_has() -> None:
     ("listed", "version", "module"),
     [
         ("mpi/openmpi-x86_64", None, "mpi/openmpi-x86_64"),
+        ("mpi/openmpi3-x86_64", None, "mpi/openmpi3-x86_64"),
+        ("openmpi4/4.1.6\nopenmpi5/5.0.3", "5.0.3", "openmpi5/5.0.3"),
         ("mpi/openmpi/4.1", "4.1", "mpi/openmpi/4.1"),
         ("openmpi/4.1.4\nmpi/openmpi-x86_64", "4.1.4", "openmpi/4.1.4"),
     ],

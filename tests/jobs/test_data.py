@@ -184,16 +184,18 @@ def test_a_length_is_recorded_with_all_its_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("preferred", "size", "disk", "has"),
+    ("preferred", "size", "disk", "where", "has"),
     [
-        (None, 400, None, "96 GB of memory, and no local storage is recorded"),
-        (None, 400, 200, "200 GB of local storage"),
-        (None, 400, 500, None),
-        ("default-high", 400, None, None),
-        (None, 40, None, None),
+        (None, 400, None, "TMPDIR", "96 GB of memory, and no local storage is recorded"),
+        (None, 400, 200, "TMPDIR", "200 GB of local storage"),
+        (None, 400, 500, "", ""),
+        ("default-ssd", 400, 200, "/disk", "200 GB of local storage"),
+        ("default-ssd", 400, None, "", ""),
+        ("default-high", 400, 200, "", ""),
+        (None, 40, None, "", ""),
     ],
 )
-def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, size: int, disk: float | None, has: str | None) -> None:
+def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, size: int, disk: float | None, where: str, has: str) -> None:
     """Copying it would fill a node's disk or memory, and the job fail after that."""
     system = site(Node(processor="any", sockets=1, cores=4, memory_gb=96, local_storage_gb=disk), filesystems=PLACES)
     copies = {"stage_in": [{"from": "/data/big", "to": "big"}], "storage_class_pref": preferred}
@@ -201,8 +203,8 @@ def test_a_data_set_that_no_node_has_room_for_is_said(preferred: str | None, siz
     job = {"target": {"name": "site"}, "application": {"executable": "./a", **copies}, "optimisation": wanted}
     found = optimise(normalise({"job": job}).request, Facts(version="1", systems={"site": system})).plan.warnings
     said = [one.message.partition("; ")[0] for one in found if one.field == "application.stage_in"]
-    copied = f"the data set has {size} GB, but is copied to TMPDIR on the nodes, and a node of site has {has}"
-    assert said == [copied] * (has is not None)
+    copied = f"the data set has {size} GB, but is copied to {where} on the nodes, and a node of site has {has}"
+    assert said == [copied] * bool(has)
 
 
 def test_a_directory_that_only_a_shell_of_the_request_names_is_made() -> None:

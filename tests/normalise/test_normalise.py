@@ -387,6 +387,7 @@ def test_variables_that_run_code_are_not_copied(name: str) -> None:
         "https://h/$(id).git",
         "-upload-pack=x",
         "../x",
+        "https://h/team/.%2E/x.git",
     ],
 )
 def test_sources_are_https_or_a_path(src: str) -> None:

@@ -49,9 +49,19 @@ def test_a_header_holds_comments_and_the_planned_options_alone(line: str) -> Non
         check_script(f"#!/bin/bash\n{line}\n# written by MODAK\n", [], [], "#SBATCH")
 
 
-@pytest.mark.parametrize(("line", "read"), [("#flux: -n 9", True), ("#  flux: -n 9", True), ("#QUEUE -n 9", False), ("# PBS -n 9", False)])
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("#flux: -n 9", True),
+        ("#  flux: -n 9", True),
+        ("  ## FLUX: -n 9", True),
+        ("# as flux: -n 9", False),
+        ("#QUEUE -n 9", False),
+        ("# PBS -n 9", False),
+    ],
+)
 def test_only_prefixes_of_known_schedulers_make_an_option(line: str, read: bool) -> None:
-    """Flux takes any blanks in its own; a comment is one for all."""
+    """Flux takes any signs before its own; a comment is one for all."""
     assert is_directive(line) is read
 
 
