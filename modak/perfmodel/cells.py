@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -52,7 +51,8 @@ def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     destinations = merging.destinations(cell.series for cell in given)
     told = ((to, cell) for cell in _by_length(_with_start(given)) for to in destinations[cell.series])
     merged = (one for to, cell in told if (one := _merged_into(to, cell)))
-    return tuple(one for members in grouped(merged, lambda cell: cell.series).values() for one in _gathered(members))
+    by_series = grouped(merged, lambda cell: cell.series).values()
+    return tuple(_as_one(layout, here) for members in by_series for layout, here in _by_layout(members).items())
 
 
 def _with_start(cells: Sequence[Cell]) -> Sequence[Cell]:
@@ -79,14 +79,14 @@ def _by_length(cells: Sequence[Cell]) -> Iterator[Cell]:
     Times of whole runs stay as they are, and tell what is included. Speeds and times of parts that are averages over a run, and the worse
     the shorter it was, become those of the work alone.
     """
-    runs = {series: _whatever_its_length(series) for series in {cell.series for cell in cells}}
+    runs = _whatever_their_length(dict.fromkeys(cell.series for cell in cells))
     for of_run in grouped(cells, lambda cell: runs[cell.series]).values():
         several = {cell.series for cell in of_run}
         lengths = startup.common_lengths(several) if len(several) > 1 else {}
         if len(set(lengths.values())) < 2:
             yield from of_run
             continue
-        by_layout = grouped(of_run, lambda cell: cell.layout)
+        by_layout = _by_layout(of_run)
         shown = {layout: _start_up(here, lengths) for layout, here in by_layout.items()}
         usual = startup.usual([one for one in shown.values() if one])
         for layout, here in by_layout.items():
@@ -94,11 +94,20 @@ def _by_length(cells: Sequence[Cell]) -> Iterator[Cell]:
             yield from _apart(here, start_up, lengths) if start_up else here
 
 
-def _whatever_its_length(series: SeriesKey) -> Hashable:
+def _whatever_their_length(several: Iterable[SeriesKey]) -> Mapping[SeriesKey, Hashable]:
     """Equal for series whose runs differ in their length alone; one that does not tell the length of its runs is alone."""
+    found: dict[SeriesKey, Hashable] = {}
+    for of_run, members in grouped(several, _but_length).items():
+        one_run = merging.is_one_run(members)
+        found |= {series: of_run if one_run else (of_run, merging.optional_values(series)) for series in members}
+    return found
+
+
+def _but_length(series: SeriesKey) -> Hashable:
+    """What is equal for series of the same metric that may be of the same run, of any length."""
     if series.params.keys().isdisjoint(startup.LENGTHS) or not metric_of(series).tells_cost or startup.maybe_part(series):
         return series
-    return series.model_copy(update={"params": merging.without_length(series.params)}).model_dump_json()
+    return merging.run_key(series), series.metric, series.unit
 
 
 def _start_up(cells: Iterable[Cell], lengths: Mapping[SeriesKey, float]) -> startup.StartUp | None:
@@ -173,18 +182,17 @@ def _samples_of_step(layout: Layout) -> int:
     return (layout.batch_size or 0) * (layout.nodes or 0) * (layout.gpus_per_node or layout.ranks_per_node or 0)
 
 
-def _gathered(members: Sequence[Cell]) -> list[Cell]:
-    """One cell for each layout, of cells of one series."""
-    completed = merging.completed(cell.layout for cell in members)
-    found: dict[Layout, Cell] = {}
-    included: dict[Layout, list[startup.StartUp]] = defaultdict(list)
-    unsure: dict[Layout, float] = {}
-    for cell in members:
-        layout = completed[cell.layout]
-        one = found.setdefault(layout, Cell(cell.series, layout))
+def _by_layout(of_run: Sequence[Cell]) -> Mapping[Layout, Sequence[Cell]]:
+    completed = merging.completed(cell.layout for cell in of_run)
+    return grouped(of_run, lambda cell: completed[cell.layout])
+
+
+def _as_one(layout: Layout, several: Sequence[Cell]) -> Cell:
+    """One cell, of those of one series."""
+    included = startup.usual([cell.included for cell in several if cell.included])
+    one = Cell(several[0].series, layout, included=included, unsure=min(cell.unsure for cell in several))
+    for cell in several:
         one.values.extend(cell.values)
         one.ids.extend(cell.ids)
         one.starting.extend(cell.starting)
-        included[layout] += [cell.included] if cell.included else []
-        unsure[layout] = min(unsure.get(layout, math.inf), cell.unsure)
-    return [replace(one, included=startup.usual(included[layout]), unsure=unsure[layout]) for layout, one in found.items()]
+    return one

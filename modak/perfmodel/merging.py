@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import combinations, islice
+from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
 from modak.facts import Layout, SeriesKey, same_image, same_mpi, same_name, same_parameter, same_text, same_version
@@ -241,7 +241,7 @@ def without_length(params: Mapping[str, str]) -> dict[str, str]:
 def _merged_by_run(members: Mapping[SeriesKey, Destination]) -> Mapping[SeriesKey, tuple[Destination, ...]]:
     """The destinations of series that differ only in optional columns."""
     found: dict[SeriesKey, list[Destination]] = {key: [] for key in members}
-    values = {key: _values(destination.series) for key, destination in members.items()}
+    values = {key: optional_values(destination.series) for key, destination in members.items()}
     for run, of_run in _runs(set(values.values())).items():
         here = [key for key in members if values[key] in of_run]
         one = _series_of(run, [members[key].series for key in here])
@@ -255,14 +255,19 @@ def _runs(values: AbstractSet[Values]) -> Mapping[Values, AbstractSet[Values]]:
 
     Without contradictions there is one run, with the values on which all agree. Otherwise each of the most complete values is a run.
     """
-    if not any(_contradict(*pair) for pair in combinations(values, 2)):
+    if _agree(values):
         return {tuple(column[0] if len(set(column)) == 1 else None for column in zip(*values, strict=True)): values}
     complete = (one for one in values if not any(_includes(other, one) for other in values if other != one))
     runs = sorted(islice(complete, MOST_RUNS + 1), key=str)
     return {run: {one for one in values if _includes(run, one)} for run in runs} if len(runs) <= MOST_RUNS else {}
 
 
-def _values(key: SeriesKey) -> Values:
+def is_one_run(keys: Iterable[SeriesKey]) -> bool:
+    """Whether series that may be of one run (:func:`run_key`) are of one: no optional column has several values."""
+    return _agree({optional_values(key) for key in keys})
+
+
+def optional_values(key: SeriesKey) -> Values:
     """Its values in optional columns; empty hyper-threads are none."""
     return tuple(bool(key.hyperthreads) if name == "hyperthreads" else getattr(key, name) for name in OPTIONAL)
 
@@ -279,8 +284,9 @@ def _includes(one: Values, other: Values) -> bool:
     return all(less is None or less == more for more, less in zip(one, other, strict=True))
 
 
-def _contradict(one: Values, other: Values) -> bool:
-    return any(None not in pair and pair[0] != pair[1] for pair in zip(one, other, strict=True))
+def _agree(values: AbstractSet[Values]) -> bool:
+    """Whether no column has several values, beside empty ones."""
+    return all(len({*column} - {None}) < 2 for column in zip(*values, strict=True))
 
 
 def completed(known: Iterable[Layout]) -> Mapping[Layout, Layout]:

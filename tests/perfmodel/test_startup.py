@@ -200,6 +200,31 @@ def test_start_up_of_whole_runs_is_told_to_layouts_of_one_length() -> None:
     assert float(row["predicted"]) == pytest.approx(20 + 10 * (120 - 20))
 
 
+@pytest.mark.parametrize(
+    ("series", "layout"),
+    [
+        ({"image": "net:1", "runtime": "apptainer", "partition": "gpu"}, {}),
+        ({"compiler": "GCC 9.3"}, {}),
+        ({}, {"threads_per_rank": None}),
+    ],
+)
+def test_tables_of_one_length_each_tell_what_starting_takes(series: dict[str, str], layout: dict[str, None]) -> None:
+    """As rows of one table do, though the other one leaves columns empty, or spells them otherwise."""
+    (short,), (long,) = (of_length(steps, 20, 0.5, "wall_time", "s") for steps in (100, 1000))
+    short = short.model_copy(update={"series": short.series.model_copy(update={"compiler": "gcc/9.3"})})
+    named = short.series.model_copy(update={"params": long.series.params} | series)
+    curves = fit([short, long.model_copy(update={"series": named, "layout": long.layout.model_copy(update=layout)})])
+    assert [curve.included and round(curve.included.seconds, 6) for curve in curves] == [20.0, 20.0]
+
+
+def test_tables_of_different_images_tell_no_start_up() -> None:
+    """They are several programs; a third one that names none may be of either."""
+    named = zip((None, "net:1", "net:2"), (10, 100, 1000), strict=True)
+    runs = [(image, run) for image, steps in named for run in of_length(steps, 20, 0.5, "wall_time", "s")]
+    curves = fit([run.model_copy(update={"series": run.series.model_copy(update={"image": image})}) for image, run in runs])
+    assert [curve.included for curve in curves] == [None] * 3
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_start_up_that_results_of_one_run_show_differently_does_not_depend_on_their_order(order: int) -> None:
     """A table without the version, and one with it: 20 s and 40 s."""
