@@ -23,6 +23,8 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "budget_node_hours": ("optimisation", "objective", "budget_node_hours"),
     "confidence": ("optimisation", "objective", "confidence"),
     "epochs": ("optimisation", "workload", "epochs"),
+    "steps": ("optimisation", "workload", "steps"),
+    "amount": ("optimisation", "workload", "amount"),
     "batch_size": ("optimisation", "workload", "batch_size"),
     "precision": ("optimisation", "workload", "precision"),
     "compiler": ("optimisation", "workload", "compiler"),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from modak.facts import Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
+from modak.perfmodel import fit
 from modak.prepared import prepared
 from tests.examples import Known, answer, example
 
@@ -86,3 +90,18 @@ def test_counts_beside_allowed_ranks_are_kept_or_told(
     found = answer(normalise({"job": job}).request, known).plan
     made = found.configuration
     assert ((made.nodes, made.ranks_per_node), [one.field for one in found.warnings]) == (chosen, told)
+
+
+def test_a_layout_without_a_rival_on_its_nodes_is_called_the_only_one_there(known: Known) -> None:
+    """Another one was measured, too, on other nodes, where its ranks are as many as the program runs with."""
+    results = [measured(nodes, ranks) for nodes, ranks in ((1, 48), (2, 32))]
+    job = {"application": {"app_tag": "solver", "app_type": "mpi", "allowed_ranks": [48, 64]}, "target": {"name": "supermuc-ng"}}
+    found = recommend(normalise({"job": job}).request, replace(known(None), models=fit(results)))
+    (why,) = [line for line in found.decisions if line.startswith("layout: ")]
+    assert why.endswith("the only one with a prediction at 1 node")
+
+
+def measured(nodes: int, ranks: int) -> Result:
+    """A run of the solver with so many ranks on each node."""
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    return Result(series=series, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=1), value=100.0)

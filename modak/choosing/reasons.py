@@ -203,7 +203,7 @@ def _against(decision: Decision, rivals: Mapping[int, str], before: str) -> str:
     if slower:
         text = f"{before}{at} {_how_much_longer(decision, slower)}"
     else:
-        text = f", the only one {f'considered {at}' if rivals else 'with a prediction'}"
+        text = f", the only one {'considered' if rivals else 'with a prediction'} {at}"
     far = min((i for i in rivals if i not in slower and _too_far(decision, i)), key=lambda i: float(time[i]), default=None)
     return text if far is None else f"{text}; {_worth_measuring(decision, far, rivals[far])}"
 

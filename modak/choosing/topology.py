@@ -143,7 +143,9 @@ def _rank_counts(search: CandidateSearch, gpus: int) -> Iterable[tuple[int, int 
     if not gpus and (counts.threads_per_rank or search.single_threaded):
         return [(_most(search), None)]
     domains, needed = node.standard_numa_domains, _needed(search)
-    return [(max(gpus, needed), None)] if gpus else [(max(domains, needed), domains if node.numa_modes else None)]
+    if gpus or needed > domains:
+        return [(max(gpus or domains, needed), None)]
+    return [(domains, domains if node.numa_modes else None)]
 
 
 def _needed(search: CandidateSearch) -> int:
