@@ -127,7 +127,7 @@ def test_docstrings_refer_to_what_exists() -> None:
 
 
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "examples/README.md", "benchmarks_db/README.md")),
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "examples/README.md", "benchmarks_db/README.md", "tests/data/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
