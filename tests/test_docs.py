@@ -81,6 +81,14 @@ def test_every_metric_and_accelerator_is_documented() -> None:
     assert [one.name for one in known if not written(one.name)] == [], "name these in the list of accelerators of docs/knowledge.md"
 
 
+def test_every_condition_of_rules_is_documented() -> None:
+    """Administrators find all keys of ``when`` on the page that explains them."""
+    from modak.facts.rules import Condition
+
+    page = (ROOT / "docs/images-and-rules.md").read_text()
+    assert [name for name in Condition.model_fields if f"`{name}`" not in page] == [], "name these in docs/images-and-rules.md"
+
+
 def with_examples() -> list[str]:
     """The modules that hold an example in a docstring."""
     files = [file for file in sorted((ROOT / "modak").rglob("*.py")) if ">>> " in file.read_text()]
@@ -119,7 +127,7 @@ def test_docstrings_refer_to_what_exists() -> None:
 
 
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "examples/README.md", "benchmarks_db/README.md")),
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "examples/README.md", "benchmarks_db/README.md", "tests/data/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
