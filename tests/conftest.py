@@ -169,6 +169,16 @@ def no_older_knowledge() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_command_line() -> Iterator[None]:
+    """The command line is put together once in this process; for each command that a test types it would take most of the time."""
+    from typer.main import get_command
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("typer.main.get_command", cache(get_command))
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[Postgres]:
     """One server for the whole session."""

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -20,6 +21,7 @@ UNSEEN = {"uvloop", "httptools", "spython"}
 """uvicorn takes the first two where they are there; the third runs in a process of its own."""
 
 
+@cache
 def imported() -> set[str]:
     """The distributions whose modules MODAK imports, anywhere."""
     trees = [ast.parse(file.read_text()) for folder in ("modak", "alembic") for file in (ROOT / folder).rglob("*.py")]

@@ -5,12 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from modak import testing
+from modak.jobs.spec import JobSpec
+from modak.schedulers.header import Directives, with_site
 from tests.conftest import ROOT
 
 PROJECT = """
@@ -137,6 +144,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.fixture(scope="module")
+def package(installed: Path) -> dict[str, Any]:
+    """What its module holds: the contracts ask nothing of the process that they are checked in."""
+    return runpy.run_path(str(installed / "modak_oar.py"))
+
+
 def python(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Another Python, which sees the package."""
     environment = {
@@ -154,46 +167,46 @@ def test_its_variants_keep_the_contracts(installed: Path, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
 
 
-def test_a_variant_that_breaks_its_contract_is_told(installed: Path, tmp_path: Path) -> None:
+def test_a_variant_that_breaks_its_contract_is_told(package: dict[str, Any]) -> None:
     """The check runs, and says what is wrong."""
-    broken = (
-        "import dataclasses, modak_oar\nfrom modak import testing\ntesting.check_scheduler(dataclasses.replace(modak_oar.OAR, submit=()))"
-    )
-    done = python(installed, tmp_path, "-c", broken)
-    assert "broken: submit holds the command that takes a script" in done.stderr
+    with pytest.raises(AssertionError, match="broken: submit holds the command that takes a script"):
+        testing.check_scheduler(replace(package["OAR"], submit=()))
 
 
-@pytest.mark.parametrize(("check", "base"), [("check_launcher", "launchers.Launcher"), ("check_runtime", "runtimes.Runtime")])
-def test_a_variant_without_the_defaults_is_told_where_they_are(installed: Path, tmp_path: Path, check: str, base: str) -> None:
+@pytest.mark.parametrize(("check", "base"), [(testing.check_launcher, "launchers.Launcher"), (testing.check_runtime, "runtimes.Runtime")])
+def test_a_variant_without_the_defaults_is_told_where_they_are(check: Callable[..., None], base: str) -> None:
     """A later version may ask it for more than it has."""
-    bare = f"from modak import testing\nclass Bare:\n    name = 'bare'\ntesting.{check}(Bare(){', ()' if 'launcher' in check else ''})"
-    assert f"broken: Bare derives from modak.{base}" in python(installed, tmp_path, "-c", bare).stderr
+    bare = type("Bare", (), {"name": "bare"})()
+    with pytest.raises(AssertionError, match=f"broken: Bare derives from modak.{base}"):
+        check(bare, *([()] if "launcher" in base else []))
 
 
 @pytest.mark.parametrize(
-    ("header", "told"),
+    ("asked", "asking", "told"),
     [
-        ("Directives((('-n', 'x'),))", "oar drops mandatory_directives; directives has to end in modak.schedulers.header.with_site"),
-        ("with_site(job, [('-l', f'nodes={job.resources.nodes}')])", "oar asks for nodes beside resource_directives: -l nodes=4"),
+        ([], None, "drops mandatory_directives; directives has to end in modak.schedulers.header.with_site"),
+        ([("-l", "nodes={}")], (), "asks for nodes beside resource_directives: -l nodes=4"),
         (  # in the words that header.note takes
-            "with_site(job, [('-l', f'nodes={job.resources.nodes}')], asking=['-l nodes'])",
-            "oar drops account, queue, partition, qos, reservation, site_resources, constraint, node_list, array,",
+            [("-l", "nodes={}")],
+            ("-l nodes",),
+            "drops account, queue, partition, qos, reservation, site_resources, constraint, node_list, array,",
         ),
     ],
 )
-def test_a_scheduler_that_drops_something_is_told_what_and_how_to_keep_it(installed: Path, tmp_path: Path, header: str, told: str) -> None:
+def test_a_scheduler_that_drops_something_is_told_what_and_how_to_keep_it(
+    package: dict[str, Any], asked: Sequence[tuple[str, str]], asking: Sequence[str] | None, told: str
+) -> None:
     """What the site requires, what it asks for nodes with, and all fields of the request that are lost."""
-    broken = f"""
-from modak import testing
-from modak.schedulers.header import Directives, with_site
-import modak_oar
-class Careless(modak_oar.Oar):
-    def directives(self, job):
-        return {header}
-testing.check_scheduler(Careless())
-"""
-    done = python(installed, tmp_path, "-c", broken)
-    assert f"broken: {told}" in done.stderr
+
+    oar: Any = package["Oar"]
+
+    class Careless(oar):  # type: ignore[misc]
+        def directives(self, job: JobSpec) -> Directives:
+            options = [(option, value.format(job.resources.nodes)) for option, value in asked]
+            return Directives((("-n", "x"),)) if asking is None else with_site(job, options, asking=asking)
+
+    with pytest.raises(AssertionError, match=f"broken: oar {told}"):
+        testing.check_scheduler(Careless(launcher=None))  # its own is not installed in this process
 
 
 def test_a_system_and_a_request_can_name_them(installed: Path, tmp_path: Path) -> None:

@@ -11,20 +11,42 @@ import pytest
 from modak.choosing.candidates import enumerate_candidates
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.facts import Facts, HostMpi, Layout, Node, Partition, Queue, Result, RuntimePolicy, SeriesKey
+from modak.facts import Facts, HostMpi, Node, Partition, Queue, RuntimePolicy
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.partition import beyond
 from modak.perfmodel import Curve, fit
 from modak.target import Target, find_system, resolve, target_key, uncharged
+from tests.runs import ran
 
 Known = Callable[[str | None], Facts]
 ONE = Partition(name="one", nodes=8, node=Node(processor="xeon-gold-6148", sockets=2, cores=40))
+USUAL = ONE.model_copy(update={"default": True})
+TWO = ONE.model_copy(update={"name": "two"})
 
 
 def place(known: Known, target: Mapping[str, Any] | None = None, **options: Any) -> Target:
     """The target of a request that says nothing else."""
     return resolve(normalise({"job": {"target": target or {}, "job_options": options}}).request, known(None))
+
+
+def there(known: Known, *partitions: Partition, **fields: Any) -> Facts:
+    """The packaged facts, and a system ``here``: the testbed at HLRS with these partitions, or other fields."""
+    facts = known(None)
+    update = {"name": "here", **({"partitions": partitions} if partitions else {}), **fields}
+    return replace(facts, systems={**facts.systems, "here": facts.systems["hlrs-testbed"].model_copy(update=update)})
+
+
+def here(facts: Facts, **options: Any) -> Target:
+    """The target of a request for that system with these ``job_options``."""
+    return place(lambda _: facts, {"name": "here"}, **options)
+
+
+def thin(known: Known, asked: Mapping[str, Any] | None = None, /, **fields: Any) -> Target:
+    """The target of a request with these ``job_options`` for SuperMUC-NG, whose partition then has other fields."""
+    found = place(known, {"name": "supermuc-ng"}, **(asked or {}))
+    assert found.partition is not None
+    return replace(found, partition=found.partition.model_copy(update=fields))
 
 
 def messages(found: Target) -> dict[str, str]:
@@ -56,11 +78,9 @@ def test_the_systems_scheduler_wins(known: Known) -> None:
 @pytest.mark.parametrize(("asked", "named"), [("singularity", True), ("apptainer", False)])
 def test_a_runtime_that_the_site_refuses_by_name_is_said_to_be(asked: str, named: bool, known: Known) -> None:
     """Also where it allows the other one of Singularity and Apptainer, which then runs the same images."""
-    facts = known(None)
     policies = tuple(RuntimePolicy(name=name, allowed=name != "singularity") for name in ("charliecloud", "singularity", "apptainer"))
-    systems = {**facts.systems, "hlrs-testbed": facts.systems["hlrs-testbed"].model_copy(update={"runtimes": policies})}
-    request = normalise({"job": {"target": {"name": "hlrs-testbed", "container_runtime": asked}}}).request
-    found = resolve(request, replace(facts, systems=systems))
+    facts = there(known, runtimes=policies)
+    found = place(lambda _: facts, {"name": "here", "container_runtime": asked})
     assert found.runtime == policies[2]
     assert ("does not allow singularity" in messages(found).get("target.container_runtime", "")) == named
     assert ("runtime: apptainer, which runs the images of singularity" in found.decisions) == named
@@ -69,32 +89,26 @@ def test_a_runtime_that_the_site_refuses_by_name_is_said_to_be(asked: str, named
 @pytest.mark.parametrize(
     ("asked", "name", "why"),
     [
-        (None, "charliecloud", "runtime: charliecloud if an image is used, the first that hlrs-testbed allows (not allowed: apptainer)"),
-        ("charliecloud", "charliecloud", "runtime: charliecloud, as requested and allowed on hlrs-testbed"),
-        (
-            "enroot",
-            "charliecloud",
-            "runtime: charliecloud if an image is used, the first that hlrs-testbed allows (not allowed: apptainer)",
-        ),
-        ("none", None, "runtime: none, as requested"),
+        (None, "charliecloud", "charliecloud if an image is used, the first that here allows (not allowed: apptainer)"),
+        ("charliecloud", "charliecloud", "charliecloud, as requested and allowed on here"),
+        ("enroot", "charliecloud", "charliecloud if an image is used, the first that here allows (not allowed: apptainer)"),
+        ("none", None, "none, as requested"),
     ],
 )
 def test_the_runtime_is_the_requests_or_the_first_that_the_site_allows(asked: str | None, name: str | None, why: str, known: Known) -> None:
     """And the reasons say so."""
-    facts = known(None)
     policies = tuple(RuntimePolicy(name=each, allowed=each != "apptainer") for each in ("apptainer", "charliecloud", "sarus"))
-    systems = {**facts.systems, "hlrs-testbed": facts.systems["hlrs-testbed"].model_copy(update={"runtimes": policies})}
-    found = place(lambda _: replace(facts, systems=systems), {"name": "hlrs-testbed", "container_runtime": asked})
-    assert (found.runtime.name if found.runtime else None, why in found.decisions) == (name, True)
+    facts = there(known, runtimes=policies)
+    found = place(lambda _: facts, {"name": "here", "container_runtime": asked})
+    assert (found.runtime.name if found.runtime else None, f"runtime: {why}" in found.decisions) == (name, True)
 
 
 def test_a_site_that_says_nothing_of_runtimes_refuses_none(known: Known) -> None:
     """And that it is only the request which says so."""
-    facts = known(None)
-    systems = {**facts.systems, "hlrs-testbed": facts.systems["hlrs-testbed"].model_copy(update={"runtimes": ()})}
-    found = place(lambda _: replace(facts, systems=systems), {"name": "hlrs-testbed", "container_runtime": "enroot"})
+    facts = there(known, runtimes=())
+    found = place(lambda _: facts, {"name": "here", "container_runtime": "enroot"})
     assert found.runtime == RuntimePolicy(name="enroot")
-    assert "runtime: enroot, as requested; hlrs-testbed states no policy" in found.decisions
+    assert "runtime: enroot, as requested; here states no policy" in found.decisions
     assert "target.container_runtime" not in messages(found)
 
 
@@ -124,10 +138,7 @@ def test_an_unknown_partition_is_asked_for_as_given(known: Known) -> None:
 def test_an_unknown_queue_is_like_the_partition_that_the_job_would_get(asked: dict[str, int], like: str, known: Known) -> None:
     """One for a job with GPUs has the limits, the nodes and the images of the partition with GPUs."""
     gpus = Partition(name="gpu", nodes=2, node=ONE.node.model_copy(update={"accelerator": "v100-pcie-32gb", "accelerators": 4}))
-    facts = known(None)
-    partitions = (ONE.model_copy(update={"default": True}), gpus)
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, queue="gpuq", **asked)
+    found = here(there(known, USUAL, gpus), queue="gpuq", **asked)
     assert (found.partition_for(1, None), found.partition and found.partition.name) == ("gpuq", like)
     assert all(text in messages(found)["job_options.queue"] for text in (f"with the limits of {like!r}", "(known: one, gpu)"))
 
@@ -149,15 +160,12 @@ def test_gpus_of_an_unknown_partition_are_kept_where_no_node_is_known_to_have_an
     assert ("GPUs per node requested" in str(answer.plan.warnings)) == (gpus != 4)
 
 
-def test_a_queue_that_is_a_quality_of_service_names_its_field(known: Known) -> None:
+@pytest.mark.parametrize(("asked", "hint"), [("debug", True), ("elsewhere", False)])
+def test_a_queue_that_is_a_quality_of_service_names_its_field(known: Known, asked: str, hint: bool) -> None:
     """Sites call both queues. Each name that is known is listed once."""
-    facts = known(None)
     queues = tuple(Queue(name="main", qos=name, max_nodes=8) for name in ("regular", "debug"))
-    partition = ONE.model_copy(update={"default": True, "queues": queues})
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": (partition,)})
-    for asked, hint in (("debug", True), ("elsewhere", False)):
-        said = messages(place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, queue=asked))["job_options.queue"]
-        assert ("(known: main)" in said, "job_options.qos" in said) == (True, hint)
+    said = messages(here(there(known, USUAL.model_copy(update={"queues": queues})), queue=asked))["job_options.queue"]
+    assert ("(known: main)" in said, "job_options.qos" in said) == (True, hint)
 
 
 @pytest.mark.parametrize(("nodes", "queue"), [(1, "micro"), (16, "micro"), (17, "general"), (768, "general"), (769, "large")])
@@ -169,10 +177,8 @@ def test_queues_follow_the_size_of_the_job(nodes: int, queue: str, known: Known)
 @pytest.mark.parametrize(("nodes", "queue"), [(4, "small"), (6, "large"), (20, "large")])
 def test_a_job_that_no_queue_takes_asks_for_the_nearest(nodes: int, queue: str, known: Known) -> None:
     """The site may make an exception there."""
-    found = place(known, {"name": "supermuc-ng"})
     queues = (Queue(name="large", min_nodes=8, max_nodes=16), Queue(name="small", max_nodes=2))
-    assert found.partition is not None
-    assert replace(found, partition=found.partition.model_copy(update={"queues": queues})).partition_for(nodes, None) == queue
+    assert thin(known, queues=queues).partition_for(nodes, None) == queue
 
 
 @pytest.mark.parametrize(
@@ -187,10 +193,8 @@ def test_a_job_that_no_queue_takes_asks_for_the_nearest(nodes: int, queue: str, 
 )
 def test_queues_follow_the_time_of_the_job(known: Known, asked: str | None, seconds: int | None, queue: str, longest: int) -> None:
     """The first that takes it so long; if none does or the time is unknown, the one that takes it longest. The requested one stays."""
-    found = place(known, {"name": "supermuc-ng"}, queue=asked and "general")
     queues = (Queue(name="short", max_nodes=32, max_wall_time_s=3600), Queue(name="long", max_nodes=64, max_wall_time_s=7200))
-    assert found.partition is not None
-    found = replace(found, partition=found.partition.model_copy(update={"queues": queues}), scheduler_partition=asked)
+    found = replace(thin(known, {"queue": asked and "general"}, queues=queues), scheduler_partition=asked)
     assert (found.partition_for(4, seconds), found.max_wall_time_s(4)) == (queue, longest)
 
 
@@ -208,10 +212,8 @@ def test_queues_follow_the_time_of_the_job(known: Known, asked: str | None, seco
 )
 def test_the_site_decides_whether_partitions_are_named(known: Known, policy: str | None, asked: str | None, named: str | None) -> None:
     """A scheduler without a default wants each named; where features and qualities of service decide, a name would be refused."""
-    facts = known(None)
     partitions = (ONE.model_copy(update={"name": "cpu", "default": True}), ONE.model_copy(update={"name": "gpu"}))
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions, "partition_directive": policy})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, partition=asked)
+    found = here(there(known, *partitions, partition_directive=policy), partition=asked)
     assert (found.partition_for(4, None), found.partition and found.partition.name) == (named, "gpu" if asked == "gpu" else "cpu")
 
 
@@ -221,25 +223,14 @@ def test_the_site_decides_whether_partitions_are_named(known: Known, policy: str
 )
 def test_features_of_a_partition_choose_it(known: Known, features: str | None, partition: str) -> None:
     """At sites where features decide, a request that names them means these nodes; a choice of features does not."""
-    facts = known(None)
-    kinds = (
-        ONE.model_copy(update={"name": "cpu", "default": True, "constraint": "cpu"}),
-        ONE.model_copy(update={"name": "gpu", "constraint": "gpu"}),
-    )
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": kinds})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, architecture_constraint=features)
-    assert found.partition is not None
-    assert found.partition.name == partition
+    kinds = [ONE.model_copy(update={"name": name, "default": name == "cpu", "constraint": name}) for name in ("cpu", "gpu")]
+    assert here(there(known, *kinds), architecture_constraint=features).title == f"here/{partition}"
 
 
 def test_features_that_the_default_partition_has_lead_to_no_other(known: Known) -> None:
     """Whichever comes first in the system's file."""
-    facts = known(None)
     kinds = [ONE.model_copy(update={"name": name, "features": ("ssd",), "default": name == "usual"}) for name in ("first", "usual")]
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": tuple(kinds)})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, architecture_constraint="ssd")
-    assert found.partition is not None
-    assert found.partition.name == "usual"
+    assert here(there(known, *kinds), architecture_constraint="ssd").title == "here/usual"
 
 
 @pytest.mark.parametrize(
@@ -260,20 +251,17 @@ def test_features_that_the_default_partition_has_lead_to_no_other(known: Known) 
 @pytest.mark.parametrize("named", [True, False])
 def test_of_several_kinds_of_nodes_the_job_gets_those_that_it_asks_for(known: Known, asked: dict[str, Any], node: str, named: bool) -> None:
     """Whether the request names the partition that they share or not; features count that all nodes have, whatever the constraint is."""
-    facts = known(None)
     plain = ONE.node.model_copy(update={"usable_memory_gb": 100.0})
     large = plain.model_copy(update={"usable_memory_gb": 200.0})
     gpus = plain.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
-    kinds = (
-        Partition(name="batch", nodes=8, node=plain, default=True, constraint="skl", features=("skl", "ib")),
-        Partition(name="batch-kind2", nodes=4, node=large, queue="batch", constraint="bigmem", features=("icx", "bigmem", "ib")),
-        Partition(name="batch-gpu", nodes=2, node=gpus, queue="batch", constraint="gpu", features=("gpu", "ib")),
-    )
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": kinds})
+    kinds = {
+        "skl": Partition(name="batch", nodes=8, node=plain, default=True, constraint="skl", features=("skl", "ib")),
+        "icx": Partition(name="batch-kind2", nodes=4, node=large, queue="batch", constraint="bigmem", features=("icx", "bigmem", "ib")),
+        "gpu": Partition(name="batch-gpu", nodes=2, node=gpus, queue="batch", constraint="gpu", features=("gpu", "ib")),
+    }
     options = {"partition": "batch", **asked} if named else asked
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **options)
-    assert found.partition is not None
-    assert {"batch": "skl", "batch-kind2": "icx", "batch-gpu": "gpu"}[found.partition.name] == node
+    found = here(there(known, *kinds.values()), **options)
+    assert found.partition == kinds[node]
     assert found.partition_for(1, None) in (None, "batch")
 
 
@@ -323,7 +311,6 @@ def test_the_partition_has_the_memory_of_the_cores_that_the_counts_take(
 )
 def test_another_partition_takes_what_is_beyond_the_default_one(known: Known, asked: dict[str, Any], partition: str | None) -> None:
     """With the same GPUs, and if there is one with nodes of the same kind; not if the request names one, or other limits may hold."""
-    facts = known(None)
     node = ONE.node.model_copy(update={"usable_memory_gb": 65.6})
     fat = node.model_copy(update={"usable_memory_gb": 200.0, "cores": 80})
     gpu = node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
@@ -334,8 +321,7 @@ def test_another_partition_takes_what_is_beyond_the_default_one(known: Known, as
         Partition(name="long", nodes=2, node=node, max_wall_time_s=86400, constraint="long"),
         Partition(name="wide", nodes=8, node=node, queues=(Queue(name="wide", min_nodes=3, max_nodes=8, max_wall_time_s=3600),)),
     )
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **asked)
+    found = here(there(known, *partitions), **asked)
     assert found.partition_for(asked.get("node_count", 1), asked.get("wall_time_limit")) == partition
 
 
@@ -344,24 +330,17 @@ def test_another_partition_takes_a_job_with_more_memory_than_jobs_of_the_default
     known: Known, memory: str, partition: str | None
 ) -> None:
     """By a quality of service of its own, whatever its nodes have."""
-    facts = known(None)
     node = ONE.node.model_copy(update={"usable_memory_gb": 65.6})
     lean = Queue(name="lean", max_nodes=8, max_memory_gb=50.0)
     partitions = (Partition(name="lean", nodes=8, node=node, default=True, queues=(lean,)), Partition(name="fat", nodes=2, node=node))
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, memory_limit=memory)
-    assert found.scheduler_partition == partition
+    assert here(there(known, *partitions), memory_limit=memory).scheduler_partition == partition
 
 
 @pytest.mark.parametrize(("policy", "partition"), [(None, "two"), ("always", "two"), ("never", "one")])
 def test_no_other_partition_is_chosen_where_scripts_name_none(known: Known, policy: str | None, partition: str) -> None:
     """The job could not ask for it."""
-    facts = known(None)
-    partitions = (ONE.model_copy(update={"default": True, "max_nodes": 1}), ONE.model_copy(update={"name": "two"}))
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions, "partition_directive": policy})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, node_count=2)
-    assert found.partition is not None
-    assert found.partition.name == partition
+    facts = there(known, USUAL.model_copy(update={"max_nodes": 1}), TWO, partition_directive=policy)
+    assert here(facts, node_count=2).title == f"here/{partition}"
 
 
 @pytest.mark.parametrize(
@@ -374,7 +353,6 @@ def test_no_other_partition_is_chosen_where_scripts_name_none(known: Known, poli
 )
 def test_a_partition_that_has_to_be_named_is_not_chosen(known: Known, asked: dict[str, Any], partition: str) -> None:
     """It would take the job; named, it does."""
-    facts = known(None)
     gpu = ONE.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
     usual = Partition(name="short", nodes=8, node=ONE.node, default=True, max_wall_time_s=1800)
     others = (
@@ -382,23 +360,18 @@ def test_a_partition_that_has_to_be_named_is_not_chosen(known: Known, asked: dic
         Partition(name="gpu", nodes=8, node=gpu),
         Partition(name="fast", nodes=8, node=ONE.node, max_wall_time_s=1800, features=("ssd",)),
     )
-
-    def asked_for(*, only_if_named: bool, **options: Any) -> str | None:
-        there = tuple(one.model_copy(update={"only_if_named": only_if_named}) for one in others)
-        system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": (usual, *there)})
-        return place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **options).partition_for(1, None)
-
-    assert asked_for(only_if_named=False, **asked) == partition
-    assert asked_for(only_if_named=True, **asked) is None
-    assert asked_for(only_if_named=True, **asked, partition=partition) == partition
+    open_to_all, closed = (
+        there(known, usual, *(one.model_copy(update={"only_if_named": only}) for one in others)) for only in (False, True)
+    )
+    assert here(open_to_all, **asked).partition_for(1, None) == partition
+    assert here(closed, **asked).partition_for(1, None) is None
+    assert here(closed, **asked, partition=partition).partition_for(1, None) == partition
 
 
 def test_of_the_default_partition_it_says_nothing_that_it_has_to_be_named(known: Known) -> None:
     """Jobs that name none go there all the same."""
-    facts = known(None)
-    only = Partition(name="short", nodes=8, node=ONE.node, default=True, only_if_named=True)
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": (only,)})
-    assert place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}).partition == only
+    only = USUAL.model_copy(update={"only_if_named": True})
+    assert here(there(known, only)).partition == only
 
 
 @pytest.mark.parametrize(
@@ -411,11 +384,8 @@ def test_of_the_default_partition_it_says_nothing_that_it_has_to_be_named(known:
 )
 def test_the_limit_that_leads_to_another_partition_is_named(known: Known, asked: dict[str, Any], most: int, limit: str) -> None:
     """As the reason for it."""
-    facts = known(None)
-    one = ONE.model_copy(update={"default": True, "max_wall_time_s": 1800, "max_nodes": most})
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": (one, ONE.model_copy(update={"name": "two"}))})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **asked)
-    assert f"partition: two, because one {limit}" in found.decisions
+    facts = there(known, USUAL.model_copy(update={"max_wall_time_s": 1800, "max_nodes": most}), TWO)
+    assert f"partition: two, because one {limit}" in here(facts, **asked).decisions
 
 
 @pytest.mark.parametrize(
@@ -434,18 +404,12 @@ def test_ranks_alone_lead_to_a_partition_with_nodes_for_them(
     known: Known, application: dict[str, Any], gpus: int, partition: str, why: str
 ) -> None:
     """They were refused as too many for the default one: a core for each thread, in training a GPU for each rank."""
-    facts = known(None)
     node = ONE.node.model_copy(update={"cores": 12, "accelerator": "v100-sxm2-16gb", "accelerators": 2})
-    two = (
-        Partition(name="small", nodes=8, node=node, default=True, queues=(Queue(name="small", min_nodes=2, max_nodes=2),)),
-        Partition(name="large", nodes=8, node=node),
-    )
-    here = replace(facts, systems={"here": facts.systems["hlrs-testbed"].model_copy(update={"partitions": two})})
+    small = Partition(name="small", nodes=8, node=node, default=True, queues=(Queue(name="small", min_nodes=2, max_nodes=2),))
     training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}} if gpus else {}
     job = {"target": {"name": "here"}, "application": application, "optimisation": training, "job_options": {"request_gpus": gpus}}
-    found = resolve(normalise({"job": job}).request, here)
-    assert found.partition is not None
-    assert found.partition.name == partition
+    found = resolve(normalise({"job": job}).request, there(known, small, Partition(name="large", nodes=8, node=node)))
+    assert found.title == f"here/{partition}"
     assert [line.partition(" small ")[2] for line in found.decisions if line.startswith("partition: ")] == [why] * bool(why)
 
 
@@ -464,17 +428,12 @@ def test_ranks_that_were_measured_on_hyper_threads_need_no_cores_of_their_own(
 ) -> None:
     """36 ranks have no core each on two nodes of 12, but nearly as many were run on one. Without such results of these nodes they are laid
     out on cores."""
-    facts = known(None)
     node = ONE.node.model_copy(update={"cores": 12, "threads_per_core": 2})
-    two = (Partition(name="small", nodes=2, node=node, default=True), Partition(name="large", nodes=8, node=node))
-    system = facts.systems["hlrs-testbed"].model_copy(update={"name": "here", "partitions": two})
-    series = SeriesKey(application="solver", system="here", partition=place, metric="wall_time", unit="s")
-    layout = Layout(nodes=1, ranks_per_node=measured[0], threads_per_rank=measured[1])
-    here = replace(facts, systems={"here": system}, models=tuple(fit([Result(series=series, layout=layout, value=100)])))
+    facts = there(known, Partition(name="small", nodes=2, node=node, default=True), Partition(name="large", nodes=8, node=node))
+    run = ran(100, nodes=1, ranks_per_node=measured[0], threads_per_rank=measured[1], system="here", partition=place)
     application = {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": 36}
-    found = resolve(normalise({"job": {"target": {"name": "here"}, "application": application}}).request, here)
-    assert found.partition is not None
-    assert found.partition.name == partition
+    request = normalise({"job": {"target": {"name": "here"}, "application": application}}).request
+    assert resolve(request, replace(facts, models=fit([run]))).title == f"here/{partition}"
 
 
 @pytest.mark.parametrize(
@@ -530,10 +489,9 @@ def test_the_limit_of_a_partition_tells_gaps_between_its_queues(known: Known) ->
     """Of queues for 1 to 2, 3 to 4 and 8 to 16 nodes, of which there are 12, none takes 6."""
     sizes = ((8, 16), (1, 2), (3, 4), (20, 30))
     queues = tuple(Queue(name=f"q{few}", min_nodes=few, max_nodes=many) for few, many in sizes)
-    request = normalise({"job": {"target": {"name": "here"}, "job_options": {"node_count": 6}}}).request
-    facts = known(None)
-    there = ONE.model_copy(update={"nodes": 12, "queues": queues})
-    assert beyond(request, there, facts.systems["hlrs-testbed"], facts) == "takes jobs of 1 to 4 nodes or 8 to 12 nodes"
+    facts, partition = known(None), ONE.model_copy(update={"nodes": 12, "queues": queues})
+    limit = beyond(asking({"node_count": 6}), partition, facts.systems["hlrs-testbed"], facts)
+    assert limit == "takes jobs of 1 to 4 nodes or 8 to 12 nodes"
 
 
 @pytest.mark.parametrize(
@@ -549,41 +507,30 @@ def test_the_limit_of_a_partition_tells_gaps_between_its_queues(known: Known) ->
 )
 def test_kinds_of_nodes_that_miss_a_wish_are_not_said_to_have_all(known: Known, asked: dict[str, Any], says: str) -> None:
     """The features come first; of the nodes that have them, none has GPUs."""
-    facts = known(None)
     kinds = (
         Partition(name="batch", nodes=8, node=ONE.node, default=True, features=("skl",)),
         Partition(name="batch-kind2", nodes=4, node=ONE.node, queue="batch", constraint="icx"),
     )
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": kinds})
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, partition="batch", **asked)
-    assert f"partition: batch-kind2, the nodes of batch {says}" in found.decisions
+    assert f"partition: batch-kind2, the nodes of batch {says}" in here(there(known, *kinds), partition="batch", **asked).decisions
 
 
 def test_another_partition_has_the_requested_features_too(known: Known) -> None:
     """Where those that the job is beyond have them; the first one without them does not count."""
-    facts = known(None)
     partitions = (
         Partition(name="usual", nodes=8, node=ONE.node, default=True),
         Partition(name="fast", nodes=8, node=ONE.node, features=("nvme",), max_nodes=2),
         Partition(name="faster", nodes=8, node=ONE.node, features=("nvme", "ib")),
     )
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": partitions})
-    asked = {"architecture_constraint": "nvme", "node_count": 3}
-    found = place(lambda _: replace(facts, systems={"here": system}), {"name": "here"}, **asked)
-    assert found.partition is not None
-    assert found.partition.name == "faster"
+    assert here(there(known, *partitions), architecture_constraint="nvme", node_count=3).title == "here/faster"
 
 
 def test_targets_are_one_only_if_the_same_limit_led_there(known: Known) -> None:
     """Requests with one key share the decisions of the first one, which name the limit."""
-    facts = known(None)
-    two = (ONE.model_copy(update={"default": True, "max_wall_time_s": 1800, "max_nodes": 2}), ONE.model_copy(update={"name": "two"}))
-    system = facts.systems["hlrs-testbed"].model_copy(update={"partitions": two})
-    of_here = replace(facts, systems={"here": system})
+    facts = there(known, USUAL.model_copy(update={"max_wall_time_s": 1800, "max_nodes": 2}), TWO)
     asked: list[dict[str, Any]] = [{"node_count": 3}, {"wall_time_limit": 3600}]
     requests = [normalise({"job": {"target": {"name": "here"}, "job_options": each}}).request for each in asked]
-    decisions = {resolve(each, of_here).decisions for each in requests}
-    assert len(decisions) == len({target_key(each, of_here) for each in requests}) == 2
+    decisions = {resolve(each, facts).decisions for each in requests}
+    assert len(decisions) == len({target_key(each, facts) for each in requests}) == 2
 
 
 @pytest.mark.parametrize(
@@ -603,26 +550,20 @@ def test_the_quality_of_service_follows_the_job(
     """By its size and length, as queues do, in one partition; the one that the request names stays, with its limits as far as known."""
     limits = (("short", 1, 32, 1200), ("standard", 1, 1024, 86400), ("long", 1, 64, 345600), ("largescale", 1025, 5860, 43200))
     queues = tuple(Queue(name="main", qos=name, min_nodes=few, max_nodes=many, max_wall_time_s=most) for name, few, many, most in limits)
-    found = place(known, {"name": "supermuc-ng"}, qos=asked)
-    assert found.partition is not None
-    found = replace(found, partition=found.partition.model_copy(update={"queues": queues}))
+    found = thin(known, {"qos": asked}, queues=queues)
     assert (found.partition_for(nodes, seconds), found.qos_for(nodes, seconds), found.max_wall_time_s(nodes)) == ("main", quality, longest)
 
 
 def test_a_partition_that_is_not_recorded_has_no_queue_or_quality_of_service_of_another(known: Known) -> None:
     """Those of the default partition may not be allowed there."""
-    found = place(known, {"name": "supermuc-ng"}, partition="special")
-    assert found.partition is not None
     queues = (Queue(name="large", qos="large", min_nodes=16, max_nodes=64),)
-    found = replace(found, partition=found.partition.model_copy(update={"queues": queues, "qos": "usual"}))
+    found = thin(known, {"partition": "special"}, queues=queues, qos="usual")
     assert (found.partition_for(4, None), found.qos_for(4, None), found.queue_for(4)) == ("special", None, None)
 
 
 def test_a_partition_that_is_not_recorded_is_not_said_to_give_whole_nodes(known: Known) -> None:
     """The default one does."""
-    found = place(known, {"name": "supermuc-ng"})
-    assert found.partition is not None
-    found = replace(found, partition=found.partition.model_copy(update={"whole_nodes": True}))
+    found = thin(known, whole_nodes=True)
     assert (found.gives_whole_nodes, replace(found, scheduler_partition="special").gives_whole_nodes) == (True, False)
 
 
@@ -632,19 +573,13 @@ def test_of_the_queues_of_a_quality_of_service_the_one_that_takes_the_job_is_ask
 ) -> None:
     """The one that the request names stays, also if it does not."""
     queues = tuple(Queue(name=name, qos="long", min_nodes=few, max_nodes=many) for name, few, many in (("small", 1, 2), ("large", 3, 9)))
-    found = place(known, {"name": "supermuc-ng"}, qos="long")
-    assert found.partition is not None
-    found = replace(found, partition=found.partition.model_copy(update={"queues": queues}), scheduler_partition=named)
-    asked = found.queue_for(nodes)
-    assert asked is not None
-    assert asked.name == queue
+    asked = replace(thin(known, {"qos": "long"}, queues=queues), scheduler_partition=named).queue_for(nodes)
+    assert asked == {one.name: one for one in queues}[queue]
 
 
 def test_a_partition_has_a_quality_of_service_of_its_own(known: Known) -> None:
     """For jobs that name none."""
-    found = place(known, {"name": "supermuc-ng"}, partition="fat")
-    assert found.partition is not None
-    found = replace(found, partition=found.partition.model_copy(update={"qos": "usual"}))
+    found = thin(known, {"partition": "fat"}, qos="usual")
     assert (found.qos_for(4, None), replace(found, qos="other").qos_for(4, None)) == ("usual", "other")
 
 
@@ -697,11 +632,9 @@ def test_a_refused_runtime_names_reason_date_and_what_is_allowed(known: Known) -
 
 def test_where_every_runtime_is_refused_the_job_has_no_container(known: Known) -> None:
     """The warning names none in its place."""
-    facts = known(None)
-    system = facts.systems["hlrs-testbed"].model_copy(update={"runtimes": (RuntimePolicy(name="apptainer", allowed=False),)})
-    request = normalise({"job": {"target": {"name": "hlrs-testbed", "container_runtime": "apptainer"}}}).request
-    found = resolve(request, replace(facts, systems={**facts.systems, "hlrs-testbed": system}))
-    told = "hlrs-testbed does not allow apptainer; allowed: none; the job runs without a container"
+    facts = there(known, runtimes=(RuntimePolicy(name="apptainer", allowed=False),))
+    found = place(lambda _: facts, {"name": "here", "container_runtime": "apptainer"})
+    told = "here does not allow apptainer; allowed: none; the job runs without a container"
     assert (found.runtime, messages(found)["target.container_runtime"]) == (None, told)
 
 
@@ -731,13 +664,18 @@ def test_an_unknown_system_names_the_nearest(known: Known) -> None:
 
 def mixed(known: Known, *models: Curve) -> Facts:
     """A system ``mixed`` whose default partition has no GPUs; ``gpu`` has two of NVIDIA a node, ``big`` four."""
-    facts = known(None)
-    system = facts.systems["supermuc-ng"]
-    thin = next(one for one in system.partitions if one.name == "thin").model_copy(update={"queues": ()})
+    thin = known(None).systems["supermuc-ng"].default_partition.model_copy(update={"queues": ()})
     node = thin.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
     gpu = thin.model_copy(update={"name": "gpu", "default": False, "node": node})
     big = gpu.model_copy(update={"name": "big", "node": node.model_copy(update={"accelerators": 4})})
-    return replace(facts, systems={"mixed": system.model_copy(update={"name": "mixed", "partitions": (thin, gpu, big)})}, models=models)
+    system = known(None).systems["supermuc-ng"].model_copy(update={"name": "mixed", "partitions": (thin, gpu, big)})
+    return replace(known(None), systems={"mixed": system}, models=models)
+
+
+def with_gpus(known: Known, *partitions: Partition) -> Facts:
+    """That system with other partitions."""
+    facts = mixed(known)
+    return replace(facts, systems={"mixed": facts.systems["mixed"].model_copy(update={"partitions": partitions})})
 
 
 def partition_of(facts: Facts, **job: Any) -> str | None:
@@ -768,26 +706,22 @@ def test_a_job_that_asks_for_gpus_goes_where_they_are(gpus: int, partition: str 
 )
 def test_a_job_with_some_gpus_of_a_node_goes_where_others_get_the_rest(options: dict[str, Any], partition: str, known: Known) -> None:
     """Not where it would be charged for all of them, nor to GPUs of another kind."""
-    facts = mixed(known)
-    thin, gpu, _ = facts.systems["mixed"].partitions
+    thin, gpu, _ = mixed(known).systems["mixed"].partitions
     thin = thin.model_copy(update={"features": ("ib",)})
     whole = gpu.model_copy(update={"name": "whole", "whole_nodes": True, "features": ("ib",)})
     other = gpu.model_copy(update={"name": "other", "node": gpu.node.model_copy(update={"accelerator": "t4"})})
     share = gpu.model_copy(update={"name": "share", "max_nodes": 4})
     brief = share.model_copy(update={"name": "brief", "max_wall_time_s": 3600})
-    system = facts.systems["mixed"].model_copy(update={"partitions": (thin, whole, other, brief, share)})
-    assert partition_of(replace(facts, systems={"mixed": system}), job_options=options) == partition
+    assert partition_of(with_gpus(known, thin, whole, other, brief, share), job_options=options) == partition
 
 
 @pytest.mark.parametrize(("kind", "partition"), [("nvidia", "share"), ("amd", None)])
 def test_gpus_of_another_kind_are_no_part_of_a_node(kind: str, partition: str | None, known: Known) -> None:
     """Where no partition has the kind that is asked for, the default stays, which gives whole nodes."""
-    facts = mixed(known)
-    _, gpu, _ = facts.systems["mixed"].partitions
-    partitions = (gpu.model_copy(update={"default": True, "whole_nodes": True}), gpu.model_copy(update={"name": "share"}))
-    system = facts.systems["mixed"].model_copy(update={"partitions": partitions})
-    job = {"job_options": {"request_gpus": 1}, "optimisation": {"opt_build": {"acc_type": kind}}}
-    assert partition_of(replace(facts, systems={"mixed": system}), **job) == partition
+    _, gpu, _ = mixed(known).systems["mixed"].partitions
+    whole = gpu.model_copy(update={"default": True, "whole_nodes": True})
+    facts = with_gpus(known, whole, gpu.model_copy(update={"name": "share"}))
+    assert partition_of(facts, job_options={"request_gpus": 1}, optimisation={"opt_build": {"acc_type": kind}}) == partition
 
 
 LARGE = [
@@ -807,13 +741,10 @@ LARGE = [
 @pytest.mark.parametrize(("options", "partition"), LARGE)
 def test_a_job_too_large_for_the_default_goes_where_it_is_taken(options: dict[str, Any], partition: str | None, known: Known) -> None:
     """For its nodes or its time, to a partition of the same nodes if there is one; a queue that the request names stays."""
-    facts = known(None)
-    normal, large = facts.systems["stampede2"].partitions
+    normal, large = known(None).systems["stampede2"].partitions
     days = normal.model_copy(update={"name": "days", "default": False, "max_nodes": 100, "max_wall_time_s": 432000})
     other = normal.model_copy(update={"name": "icx", "default": False, "max_nodes": 2000, "node": ONE.node, "max_wall_time_s": 999999})
-    system = facts.systems["stampede2"].model_copy(update={"partitions": (normal, other, large, days)})
-    request = normalise({"job": {"target": {"name": "stampede2"}, "job_options": options}}).request
-    assert resolve(request, replace(facts, systems={"stampede2": system})).partition_for(1, None) == partition
+    assert here(there(known, normal, other, large, days), **options).partition_for(1, None) == partition
 
 
 def test_ranks_count_as_nodes_of_a_job_too_large_for_the_default(known: Known) -> None:
@@ -843,43 +774,32 @@ def test_a_kind_of_accelerator_is_looked_for_in_every_partition(kind: str, parti
 
 def test_results_on_gpus_alone_lead_to_the_partition_that_they_ran_in(known: Known) -> None:
     """A request that says nothing of GPUs is about the runs that were measured, and the reason is said."""
-    key = SeriesKey(application="app", system="mixed", partition="big", metric="wall_time", unit="s")
-    facts = mixed(known, *fit(Result(series=key, layout=Layout(nodes=n, gpus_per_node=4), value=100 / n) for n in (1, 2)))
+    facts = mixed(known, *fit(ran(100 / n, nodes=n, gpus_per_node=4, system="mixed", partition="big") for n in (1, 2)))
     found = resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts)
     assert found.partition_for(1, None) == "big"
     assert found.decisions[0].startswith("partition: big, because all its results on mixed used GPUs")
 
 
-@pytest.mark.parametrize(("others", "partition"), [((), "gpu"), ((("zenith", None),), None), ((("elsewhere", None),), None)])
-def test_results_of_other_systems_on_gpus_alone_lead_to_gpus(
-    others: tuple[tuple[str, None], ...], partition: str | None, known: Known
-) -> None:
+@pytest.mark.parametrize(("other", "partition"), [(None, "gpu"), ("zenith", None), ("elsewhere", None)])
+def test_results_of_other_systems_on_gpus_alone_lead_to_gpus(other: str | None, partition: str | None, known: Known) -> None:
     """A program that nobody ran without them goes to the first partition that has some, not to one without."""
-    key = SeriesKey(application="app", system="dgx-1", metric="wall_time", unit="s")
-    measured = [Result(series=key, layout=Layout(nodes=1, gpus_per_node=n), value=100 / n) for n in (1, 2)]
-    measured += [
-        Result(series=key.model_copy(update={"system": name}), layout=Layout(nodes=1, gpus_per_node=gpus), value=900)
-        for name, gpus in others
-    ]
-    found = resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, mixed(known, *fit(measured)))
+    measured = [ran(100 / n, nodes=1, gpus_per_node=n, system="dgx-1") for n in (1, 2)]
+    facts = mixed(known, *fit([*measured, ran(900, nodes=1, system=other)] if other else measured))
+    found = resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts)
     assert found.partition_for(1, None) == partition
     assert bool(partition) == ("because all its results, of other systems, used GPUs" in found.decisions[0])
 
 
 def test_results_of_a_partition_without_gpus_used_none(known: Known) -> None:
     """Also if their column is empty: it is not true then that all results used GPUs, and the default partition stays."""
-    key = SeriesKey(application="app", system="mixed", partition="thin", metric="wall_time", unit="s")
-    on_gpus = key.model_copy(update={"partition": "big"})
-    measured = [Result(series=on_gpus, layout=Layout(nodes=n, gpus_per_node=4), value=100 / n) for n in (1, 2)]
-    facts = mixed(known, *fit([*measured, Result(series=key, layout=Layout(nodes=1), value=900)]))
-    assert resolve(normalise({"job": {"target": {"name": "mixed"}}}).request, facts).partition_for(1, None) is None
+    on_gpus = [ran(100 / n, nodes=n, gpus_per_node=4, system="mixed", partition="big") for n in (1, 2)]
+    facts = mixed(known, *fit([*on_gpus, ran(900, nodes=1, system="mixed", partition="thin")]))
+    assert partition_of(facts) is None
 
 
 def test_a_layout_that_nobody_measured_has_gpus_where_all_results_are_of_gpus(known: Known) -> None:
     """Two ranks a node were asked for, and four measured: the job is no less one of GPUs for that."""
-    key = SeriesKey(application="app", system="mixed", partition="big", metric="wall_time", unit="s")
-    measured = [Layout(nodes=n, ranks_per_node=4, gpus_per_node=4) for n in (1, 2)]
-    facts = mixed(known, *fit(Result(series=key, layout=one, value=100 / (one.nodes or 1)) for one in measured))
+    facts = mixed(known, *fit(ran(100 / n, nodes=n, ranks_per_node=4, gpus_per_node=4, system="mixed", partition="big") for n in (1, 2)))
     job = {"application": {"app_tag": "app", "app_type": "mpi"}, "job_options": {"process_count_per_node": 2}, "target": {"name": "mixed"}}
     request = normalise({"job": job}).request
     shapes = enumerate_candidates(request, resolve(request, facts), facts.models).shapes
@@ -891,10 +811,8 @@ def test_a_layout_that_nobody_measured_has_gpus_where_all_results_are_of_gpus(kn
 )
 def test_the_partition_with_gpus_is_asked_for_as_the_scheduler_calls_it(called: dict[str, Any], known: Known) -> None:
     """By its queue's name, of several by that of the queue which takes the job."""
-    facts = mixed(known)
-    system = facts.systems["mixed"]
-    parts = tuple(one.model_copy(update=called) if one.name == "gpu" else one for one in system.partitions)
-    renamed = replace(facts, systems={"mixed": system.model_copy(update={"partitions": parts})})
+    thin, gpu, big = mixed(known).systems["mixed"].partitions
+    renamed = with_gpus(known, thin, gpu.model_copy(update=called), big)
     assert partition_of(renamed, job_options={"request_gpus": 2}) == "accel"
     named = resolve(normalise({"job": {"target": {"name": "mixed"}, "job_options": {"partition": "accel"}}}).request, renamed)
     assert (named.partition and named.partition.name, named.warnings) == ("gpu", ()), "it is known under that name, too"
@@ -915,10 +833,8 @@ def test_the_partition_with_gpus_is_asked_for_as_the_scheduler_calls_it(called: 
 )
 def test_gpus_that_a_job_does_not_get_by_itself_are_told(known: Known, update: dict[str, Any], job: dict[str, Any], why: str) -> None:
     """It would not be clear why it runs without any, or what would give it some."""
-    facts = mixed(known)
-    system = facts.systems["mixed"]
-    parts = tuple(one.model_copy(update=update) if one.node.accelerators else one for one in system.partitions)
-    closed = replace(facts, systems={"mixed": system.model_copy(update={"partitions": parts})})
+    thin, *gpus = mixed(known).systems["mixed"].partitions
+    closed = with_gpus(known, thin, *(one.model_copy(update=update) for one in gpus))
     found = resolve(normalise({"job": {"target": {"name": "mixed"}, **job}}).request, closed)
     told = [f"partition: not {name} with its {count} GPUs per node, because it {why}" for name, count in (("gpu", 2), ("big", 4))]
     assert [one for one in found.decisions if one.startswith("partition: not ")] == (told if why else [])
@@ -932,9 +848,8 @@ def test_a_partition_that_is_named_is_kept_without_gpus(known: Known) -> None:
 @pytest.mark.parametrize(("label", "family"), [("MPICH", "mpich"), ("Open MPI 4.1", "openmpi"), ("mpich 4.0", "mpich"), ("MPT", None)])
 def test_a_library_of_the_host_is_found_however_results_write_it(label: str, family: str | None, known: Known) -> None:
     """Else the job of a run that was measured with one library would start with another one."""
-    facts = known(None)
-    system = facts.systems["hlrs-testbed"].model_copy(update={"mpi": (HostMpi(family="openmpi", default=True), HostMpi(family="mpich"))})
-    found = Target(system=system, name="hlrs-testbed").mpi_called(label)
+    libraries = (HostMpi(family="openmpi", default=True), HostMpi(family="mpich"))
+    found = here(there(known, mpi=libraries)).mpi_called(label)
     assert (found.family if found else None) == family
 
 
@@ -942,10 +857,7 @@ def test_a_library_of_the_host_is_found_however_results_write_it(label: str, fam
 def test_ranks_of_a_library_that_the_host_does_not_have_get_its_default(label: str | None, family: str, known: Known) -> None:
     """They are started by that, and not by none."""
     libraries = (HostMpi(family="mpich"), HostMpi(family="openmpi", default=True))
-    system = known(None).systems["hlrs-testbed"].model_copy(update={"mpi": libraries})
-    found = Target(system=system, name="hlrs-testbed").mpi_for(label)
-    assert found is not None
-    assert found.family == family
+    assert here(there(known, mpi=libraries)).mpi_for(label) in [one for one in libraries if one.family == family]
 
 
 CPUS = ONE.model_copy(update={"default": True, "allowed_qos": ("normal", "Debug"), "denied_accounts": ("old",)})

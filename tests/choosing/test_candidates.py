@@ -17,12 +17,12 @@ from modak.choosing.grids import node_grid
 from modak.choosing.unmeasured import with_unmeasured
 from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Layout, Node, Queue, Result, SeriesKey
-from modak.normalise import normalise
+from modak.facts import Facts, Layout, Node, Partition, Queue
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.target import Target, resolve
-from tests.choosing.asked import SPREAD, TRAINING, Known, candidates, layouts
+from tests.choosing.asked import SPREAD, TRAINING, Known, asked, candidates, changed, layouts, of_mpi
+from tests.runs import ran
 from tests.systems import site
 
 
@@ -33,6 +33,12 @@ def trained_by(framework: str, **options: str) -> dict[str, Any]:
 
 OPENMP = {"app_type": "hpc", "hpc": {"config": {"parallelisation": "openmp"}, "openmp": {"number_of_threads": 12}}}
 OPENACC = {"app_type": "hpc", "hpc": {"openacc": {}}}
+HYBRID = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
+
+
+def thin(known: Known, **fields: Any) -> Partition:
+    """The default partition of SuperMUC-NG with other fields."""
+    return known(None).systems["supermuc-ng"].default_partition.model_copy(update=fields)
 
 
 def test_measured_layouts_are_the_candidates(known: Known) -> None:
@@ -51,33 +57,26 @@ def test_layouts_of_another_partition_are_not_said_to_be_of_this_one(known: Know
 
 def test_layouts_of_an_unknown_partition_are_said_to_be_of_the_target() -> None:
     """Nobody knows which nodes it has; those of results that name none are of the default partition."""
-    key = SeriesKey(application="solver", system="site", partition="batch", metric="wall_time", unit="s")
-    layout = Layout(nodes=1, ranks_per_node=8, threads_per_rank=1)
-    facts = Facts(
-        version="1",
-        systems={"site": site(Node(processor="epyc", sockets=2, cores=48))},
-        models=tuple(fit([Result(series=key, layout=layout, value=9)])),
-    )
-    request = normalise({"job": {"target": {"name": "site"}, "application": {"app_tag": "solver", "app_type": "mpi"}}}).request
-    found = enumerate_candidates(request, resolve(request, facts), facts.models)
+    facts = Facts(version="1", systems={"site": site(Node(processor="epyc", sockets=2, cores=48))})
+    run = ran(9, nodes=1, ranks_per_node=8, threads_per_rank=1, system="site", partition="batch")
+    found = of_mpi(lambda _: facts, [run], "site")
     assert found.decisions[0].endswith("; the ones measured on site")
 
 
 def test_the_order_of_results_decides_no_tie(known: Known) -> None:
     """Of equally good shapes the first is taken, so their order must not be that in which results were loaded."""
-    request, facts = normalise({"job": {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "3dgan"}}}).request, known("3dgan")
+    request, facts = asked(application="3dgan"), known("3dgan")
     shapes = [enumerate_candidates(request, resolve(request, facts), models).shapes for models in (facts.models, facts.models[::-1])]
     assert shapes[0] == shapes[1]
 
 
 def test_runs_of_no_precision_are_not_answered_by_half_precision(known: Known) -> None:
     """Also if those in half precision alone name the data set that is asked about: the others ran in single precision."""
-    plain = SeriesKey(application="net", framework="pytorch", system="dgx-1-v100", metric="throughput", unit="samples/s")
-    half = plain.model_copy(update={"precision": "amp", "dataset": "images"})
-    runs = [Result(series=key, layout=Layout(nodes=1, gpus_per_node=8), value=value) for key, value in ((plain, 1000.0), (half, 3000.0))]
+    plain = {"application": "net", "framework": "pytorch", "system": "dgx-1-v100", "metric": "throughput", "unit": "samples/s"}
+    half = {**plain, "precision": "amp", "dataset": "images"}
+    runs = [ran(value, nodes=1, gpus_per_node=8, **key) for key, value in ((plain, 1000.0), (half, 3000.0))]
     work = {**SPREAD, "workload": {"application": "net", "dataset": "images", "samples": 3000}}
-    request = normalise({"job": {"optimisation": work, "target": {"name": "dgx-1-v100"}}}).request
-    choices = recommend(request, replace(known(None), models=fit(runs))).choices
+    choices = recommend(asked("dgx-1-v100", optimisation=work), replace(known(None), models=fit(runs))).choices
     told: dict[Any, Any] = {one.configuration.precision: (one.prediction.value, one.prediction.basis) for one in choices}
     assert told == {"amp": (pytest.approx(1.0), "measured"), "fp32": (pytest.approx(3.0), "transferred")}
 
@@ -93,11 +92,7 @@ def test_runs_of_no_precision_are_not_answered_by_half_precision(known: Known) -
 )
 def test_a_precision_has_one_spelling_among_the_choices(known: Known, stated: Sequence[str | None], shown: set[str | None]) -> None:
     """Runs that state none are in the usual one beside results in that or in one below it; a solver's are not, beside double precision."""
-    plain = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    layout = Layout(nodes=1, ranks_per_node=4, threads_per_rank=12)
-    models = fit([Result(series=plain.model_copy(update={"precision": name}), layout=layout, value=100.0) for name in stated])
-    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
-    found = enumerate_candidates(request, resolve(request, known(None)), models)
+    found = of_mpi(known, [ran(100.0, nodes=1, ranks_per_node=4, threads_per_rank=12, precision=name) for name in stated])
     assert sorted(map(str, shown)) == sorted(str(shape.precision) for shape in found.shapes)
 
 
@@ -112,40 +107,29 @@ def test_measured_layouts_hold_for_another_data_set_precision_or_batch(known: Kn
     assert {(shape.precision, shape.batch_size) for shape in found.shapes} == {(workload.get("precision"), workload.get("batch_size"))}
 
 
-def of_solver(workload: dict[str, Any], library: str | None = None) -> Candidates:
+def of_solver(known: Known, workload: dict[str, Any], library: str | None = None) -> Candidates:
     """A solver's runs of two problems on one node: the small one with two MPI libraries, the large one with one."""
     runs = [("small", "openmpi", 4), ("small", "openmpi", 8), ("small", "mpich", 2), ("small", "mpich", 4), ("large", "mpich", 16)]
-    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
+    costs = {"small": 10.0, "large": 1000.0}
     results = [
-        Result(
-            series=SeriesKey.model_validate({**series, "dataset": dataset, "mpi": mpi}),
-            layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=1),
-            value={"small": 10.0, "large": 1000.0}[dataset] / ranks,
-        )
+        ran(costs[dataset] / ranks, nodes=1, ranks_per_node=ranks, threads_per_rank=1, system="here", dataset=dataset, mpi=mpi)
         for dataset, mpi, ranks in runs
     ]
     wanted = {"app_type": "hpc", "hpc": {"mpi": {"library": library} if library else {}}, "workload": workload}
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "optimisation": wanted}
-    request = normalise({"job": job}).request
-    return enumerate_candidates(request, Target(system=None, name="supermuc-ng"), fit(results))
+    return of_mpi(known, results, "here", optimisation=wanted)
 
 
 def test_a_layout_of_another_mpi_of_the_host_runs_with_the_requested_one(known: Known) -> None:
     """Its label would else be of a library that the job does not use."""
-    facts = known("nobody-ran-this")
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s", mpi="intel-mpi 2019", mpi_from="host")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=10.0)])
-    asked = {"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}}}
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "optimisation": asked}
-    request = normalise({"job": job}).request
-    assert {shape.mpi for shape in enumerate_candidates(request, resolve(request, facts), curves).shapes} == {"openmpi"}
+    runs = [ran(10.0, nodes=1, ranks_per_node=48, threads_per_rank=1, mpi="intel-mpi 2019", mpi_from="host")]
+    found = of_mpi(known, runs, optimisation={"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}}})
+    assert {shape.mpi for shape in found.shapes} == {"openmpi"}
 
 
 def test_ranks_are_not_spread_over_more_nodes_than_a_job_can_have(known: Known) -> None:
     """A script that asks for 20,834 of 6,336 nodes would be refused by the scheduler."""
-    mpi = {"app_type": "mpi", "executable": "./solver"}
     with pytest.raises(Infeasible, match=r"1000000 ranks requested, on at least 20834 nodes, .* at most 6336$"):
-        candidates(known, application__app_type=mpi["app_type"], application__mpi_ranks=1_000_000)
+        of_mpi(known, application__mpi_ranks=1_000_000)
 
 
 @pytest.mark.parametrize(("kind", "chosen"), [("openmp", (8, 2, 0)), ("openacc", (8, 2, 1))])
@@ -183,44 +167,29 @@ def test_threads_that_fit_no_node_beside_the_requested_ranks_were_those_of_fewer
     known: Known, threads: int, layout: tuple[int, int, int]
 ) -> None:
     """Results of 48 threads that do not state their ranks had one on each node; four such ranks would share its cores."""
-    facts = known("nobody-ran-this")
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=nodes, threads_per_rank=threads), value=10.0 / nodes) for nodes in (1, 2, 4)])
-    hybrid = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
-    job = {"application": {"app_tag": "solver"}, "target": {"name": "supermuc-ng"}, "optimisation": hybrid}
-    request = normalise({"job": {**job, "job_options": {"process_count_per_node": 4}}}).request
-    assert layouts(enumerate_candidates(request, resolve(request, facts), curves)) == {layout}
+    runs = [ran(10.0 / nodes, nodes=nodes, threads_per_rank=threads) for nodes in (1, 2, 4)]
+    assert layouts(candidates(known, measured=runs, optimisation=HYBRID, job_options__process_count_per_node=4)) == {layout}
 
 
 def test_results_that_tell_no_layout_are_of_a_rank_a_core_for_an_mpi_program(known: Known) -> None:
     """Its script would else start one rank on a node of 48 cores; and the answer does not call the layout measured."""
-    facts = known("nobody-ran-this")
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=nodes), value=10.0 / nodes) for nodes in (1, 2, 4)])
-    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
-    found = enumerate_candidates(request, resolve(request, facts), curves)
+    found = of_mpi(known, [ran(10.0 / nodes, nodes=nodes) for nodes in (1, 2, 4)])
     assert layouts(found) == {(48, 1, 0)}
     assert "because the results on supermuc-ng/thin do not state ranks_per_node" in found.decisions[0]
 
 
 def test_rows_that_tell_no_layout_beside_some_that_do_are_some(known: Known) -> None:
     """The reason does not blame all results for what a part of them leaves out."""
-    facts = known("nobody-ran-this")
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
     shapes = [Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=ranks and 12) for nodes in (1, 2) for ranks in (None, 4)]
-    curves = fit([Result(series=series, layout=layout, value=10.0) for layout in shapes])
-    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
-    found = enumerate_candidates(request, resolve(request, facts), curves)
+    found = of_mpi(known, [ran(10.0, layout) for layout in shapes])
     assert layouts(found) == {(4, 12, 0), (48, 1, 0)}
     assert "the ones measured there, and others derived by a rule of thumb, because some results on" in found.decisions[0]
 
 
 def test_threads_that_were_not_measured_are_not_said_to_have_no_results(known: Known) -> None:
     """Another number of threads was: what is asked for lies between the measured ones."""
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=n), value=10.0) for n in (8, 24)])
-    request = normalise({"job": {"application": {"app_tag": "solver"}, "target": {"name": "supermuc-ng"}, "optimisation": OPENMP}}).request
-    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), curves)
+    runs = [ran(10.0, nodes=1, ranks_per_node=1, threads_per_rank=n) for n in (8, 24)]
+    found = candidates(known, measured=runs, optimisation=OPENMP)
     assert (layouts(found), "because no layout that was measured there is as requested" in found.decisions[0]) == ({(1, 12, 0)}, True)
 
 
@@ -237,71 +206,40 @@ def test_a_program_that_only_ran_with_single_threads_gets_a_rank_a_core(
     known: Known, elsewhere: list[tuple[int, int | None]], section: dict[str, Any], expected: set[tuple[int, int, int]]
 ) -> None:
     """Further threads of a program with MPI alone leave cores idle; other results, or a request that names threads, say it has some."""
-    series = SeriesKey(application="solver", system="elsewhere", metric="wall_time", unit="s")
     shapes = [Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads) for nodes in (1, 2) for ranks, threads in elsewhere]
-    results = [Result(series=series, layout=layout, value=10.0) for layout in shapes]
-    facts = replace(known("nobody-ran-this"), models=fit(results))
-    assert layouts(candidates(lambda _: facts, application="solver", **section)) == expected
+    assert layouts(candidates(known, measured=[ran(10.0, layout, system="elsewhere") for layout in shapes], **section)) == expected
 
 
 def test_a_measured_layout_is_not_assumed_as_well(known: Known) -> None:
     """A table without layouts is taken for a rank a core, and a job that ran so was loaded: one candidate, not two equal ones."""
-    facts = known("nobody-ran-this")
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
     job = Layout(nodes=4, ranks_per_node=48, threads_per_rank=1)
-    curves = fit([Result(series=series, layout=layout, value=10.0) for layout in (Layout(nodes=1), Layout(nodes=2), job)])
-    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
-    found = enumerate_candidates(request, resolve(request, facts), curves)
+    found = of_mpi(known, [ran(10.0, layout) for layout in (Layout(nodes=1), Layout(nodes=2), job)])
     assert [(shape.ranks_per_node, shape.threads_per_rank, shape.origin) for shape in found.shapes] == [(48, 1, "evidence")]
 
 
 @pytest.mark.parametrize("threads", [[48], [24, 48]])
 def test_results_without_a_layout_are_not_assumed_to_have_run_with_fewer_threads_than_others(threads: list[int], known: Known) -> None:
     """A job of one rank on each node of 48 cores: those that state their layout used 24 or 48 of them, not a single one."""
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
     stated = [Layout(nodes=4, ranks_per_node=1, threads_per_rank=count) for count in threads]
-    curves = fit([Result(series=series, layout=layout, value=10.0) for layout in (Layout(nodes=1), Layout(nodes=2), *stated)])
-    curves += fit([Result(series=series.model_copy(update={"compiler": "gcc-9.3"}), layout=Layout(nodes=2), value=9.0)])
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
-    request = normalise({"job": job | {"job_options": {"process_count_per_node": 1}}}).request
-    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), curves)
+    runs = [ran(10.0, layout) for layout in (Layout(nodes=1), Layout(nodes=2), *stated)]
+    found = of_mpi(known, [*runs, ran(9.0, nodes=2, compiler="gcc-9.3")], job_options__process_count_per_node=1)
     shapes = {(shape.threads_per_rank, shape.compiler, shape.origin) for shape in found.shapes}
     assert shapes == {(count, *of) for count in threads for of in ((None, "evidence"), ("gcc-9.3", "assumed"))}
 
 
 def test_two_spellings_of_a_build_are_one_candidate(known: Known) -> None:
     """Also where they were measured on different problems, so that they are no one curve."""
-    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
     labels = ("gcc 9.3", "gcc-9.3", "GCC_9.3", "intel 19")
-    results = [
-        Result(
-            series=SeriesKey.model_validate({**series, "compiler": label, "mpi": f"openmpi {number}"}),
-            layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
-            value=10.0,
-        )
-        for number, label in enumerate(labels)
-    ]
-    request = normalise({"job": {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}}).request
-    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), fit(results))
+    builds = [{"compiler": label, "mpi": f"openmpi {number}"} for number, label in enumerate(labels)]
+    found = of_mpi(known, [ran(10.0, nodes=1, ranks_per_node=4, threads_per_rank=12, **build) for build in builds])
     assert {shape.compiler for shape in found.shapes} == {"GCC_9.3", "intel 19"}
 
 
 def test_a_build_that_the_request_spells_otherwise_is_that_of_the_results(known: Known) -> None:
     """Its layouts are candidates, and those of another build are not."""
-    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
-    runs = {"GCC 9.3": (4, 12), "intel 19": (48, 1)}
-    results = [
-        Result(
-            series=SeriesKey.model_validate({**series, "compiler": label}),
-            layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads),
-            value=10.0,
-        )
-        for label, (ranks, threads) in runs.items()
-    ]
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
-    request = normalise({"job": job | {"optimisation": {"workload": {"compiler": "gcc-9.3"}}}}).request
-    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), fit(results))
-    assert layouts(found) == {(4, 12, 0)}
+    builds = (("GCC 9.3", 4, 12), ("intel 19", 48, 1))
+    runs = [ran(10.0, nodes=1, ranks_per_node=ranks, threads_per_rank=threads, compiler=label) for label, ranks, threads in builds]
+    assert layouts(of_mpi(known, runs, optimisation={"workload": {"compiler": "gcc-9.3"}})) == {(4, 12, 0)}
 
 
 @pytest.mark.parametrize(
@@ -318,18 +256,11 @@ def test_layouts_of_other_problem_sizes_are_candidates_where_they_can_be_compare
 ) -> None:
     """Of the problem of 64 cells only one rank a core was run, perhaps the slowest of all layouts that smaller ones were run in."""
     results = [
-        Result(
-            series=SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s", params={"cells": str(cells)}),
-            layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads),
-            value=10.0 * cells,
-        )
+        ran(10.0 * cells, nodes=1, ranks_per_node=ranks, threads_per_rank=threads, params={"cells": str(cells)})
         for (ranks, threads), sizes in measured.items()
         for cells in sizes
     ]
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
-    request = normalise({"job": job | {"optimisation": {"workload": {"params": {"cells": 64}}}}}).request
-    found = enumerate_candidates(request, resolve(request, known("nobody-ran-this")), fit(results))
-    assert layouts(found) == chosen
+    assert layouts(of_mpi(known, results, optimisation={"workload": {"params": {"cells": 64}}})) == chosen
 
 
 @pytest.mark.parametrize(
@@ -337,49 +268,38 @@ def test_layouts_of_other_problem_sizes_are_candidates_where_they_can_be_compare
     [(("1.1", "1.10"), "1.1", {2}), (("1.1", "1.10"), "1.10", {4}), (("1.10",), "1.1", {2}), (("1.1", "1.10"), 1.1, {2})],
 )
 def test_layouts_of_another_version_are_no_candidates_beside_those_of_the_one_that_is_asked_for(
-    measured: tuple[str, ...], asked: str | float, ranks: set[int]
+    known: Known, measured: tuple[str, ...], asked: str | float, ranks: set[int]
 ) -> None:
     """1.10 is no 1.1 where both were measured; alone it answers, as in predictions. Nor is its data set that of the run."""
-    series = {"application": "solver", "system": "supermuc-ng", "metric": "wall_time", "unit": "s"}
     results = [
-        Result(
-            series=SeriesKey.model_validate({**series, "dataset": f"of-{version}", "params": {"library": version}}),
-            layout=Layout(nodes=1, ranks_per_node=2 * (place + 1), threads_per_rank=1),
-            value=10.0,
-        )
-        for place, version in enumerate(measured)
+        ran(10.0, nodes=1, ranks_per_node=count, threads_per_rank=1, dataset=f"of-{version}", params={"library": version})
+        for count, version in zip((2, 4), measured, strict=False)
     ]
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
-    request = normalise({"job": job | {"optimisation": {"workload": {"params": {"library": asked}}}}}).request
-    found = enumerate_candidates(request, Target(system=None, name="supermuc-ng"), fit(results))
+    found = of_mpi(known, results, optimisation={"workload": {"params": {"library": asked}}})
     assert {shape.ranks_per_node for shape in found.shapes} == ranks
     assert not found.warnings
 
 
-def test_runs_of_different_problems_are_not_compared() -> None:
+def test_runs_of_different_problems_are_not_compared(known: Known) -> None:
     """Where the request names no data set, the one with the most results is taken, and the answer says so."""
-    found = of_solver({})
+    found = of_solver(known, {})
     assert {shape.ranks_per_node for shape in found.shapes} == {2, 4, 8}
     (warning,) = [notice for notice in found.warnings if notice.field == "optimisation.workload.dataset"]
     assert (found.problem.dataset, "'large'" in warning.message) == ("small", True)
 
 
-def test_data_sets_of_other_systems_are_not_taken_for_results_here_that_tell_none() -> None:
+def test_data_sets_of_other_systems_are_not_taken_for_results_here_that_tell_none(known: Known) -> None:
     """Measured times of the target stay the run's own, whatever was measured elsewhere."""
-    series = {"application": "solver", "metric": "wall_time", "unit": "s"}
     places = [("here", None), ("there", "small"), ("there", "large")]
-    curves = fit(
-        Result(series=SeriesKey.model_validate({**series, "system": place, "dataset": dataset}), layout=Layout(nodes=1), value=10.0)
-        for place, dataset in places
-    )
-    request = normalise({"job": {"application": {"app_tag": "solver"}, "target": {"name": "here"}}}).request
-    assert enumerate_candidates(request, Target(system=None, name="here"), curves).problem.dataset is None
+    runs = [ran(10.0, nodes=1, system=place, dataset=dataset) for place, dataset in places]
+    assert candidates(known, "here", measured=runs).problem.dataset is None
 
 
-def test_a_data_set_that_is_named_is_asked_without_a_warning() -> None:
+def test_a_data_set_that_is_named_is_asked_without_a_warning(known: Known) -> None:
     """As the request says it, however few its results are."""
-    found = of_solver({"dataset": "large"})
-    assert ({shape.ranks_per_node for shape in found.shapes}, found.problem.dataset, found.warnings) == ({16}, "large", ())
+    found = of_solver(known, {"dataset": "large"})
+    warned = [one for one in found.warnings if one.field != "target.name"]
+    assert ({shape.ranks_per_node for shape in found.shapes}, found.problem.dataset, warned) == ({16}, "large", [])
 
 
 @pytest.mark.parametrize(
@@ -399,10 +319,8 @@ def test_a_series_within_a_node_goes_on_before_more_nodes_are_taken(
     known: Known, system: str, beside: dict[str, int], name: str, measured: tuple[int, ...], found: set[int]
 ) -> None:
     """To twice the largest count, or all GPUs, if the node has room for it. One count alone does not show that more are of any use."""
-    series = SeriesKey(application="net", system=system, metric="wall_time", unit="s")
-    curves = fit(Result(series=series, layout=Layout(**{"nodes": 1, **beside, name: count}), value=9e4 / count) for count in measured)
-    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": system}}}).request
-    shapes = enumerate_candidates(request, resolve(request, known(None)), curves).shapes
+    runs = [ran(9e4 / count, nodes=1, system=system, **{**beside, name: count}) for count in measured]
+    shapes = candidates(known, system, measured=runs).shapes
     assert {getattr(shape, name) for shape in shapes} == found
     assert {shape.origin for shape in shapes if getattr(shape, name) not in measured} <= {"fuller"}
 
@@ -420,24 +338,17 @@ def test_a_serial_run_is_no_layout_of_a_parallel_program(
     known: Known, kind: str, counts: dict[str, int], nodes: tuple[int, ...], found: set[tuple[int, int, bool]]
 ) -> None:
     """An MPI program that was measured with one rank got one core of each of two nodes. ``found``: ranks, threads, several nodes."""
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    serial = [Layout(nodes=each, ranks_per_node=1, threads_per_rank=1) for each in nodes]
-    curves = fit(Result(series=series, layout=each, value=3600) for each in serial)
-    job = {"application": {"app_tag": "solver", "app_type": kind}, "target": {"name": "supermuc-ng"}, "job_options": counts}
-    request = normalise({"job": job}).request
-    told = enumerate_candidates(request, resolve(request, known(None)), curves)
+    serial = [ran(3600, nodes=each, ranks_per_node=1, threads_per_rank=1) for each in nodes]
+    told = candidates(known, measured=serial, application__app_type=kind, job_options=counts)
     pairs = zip(told.shapes, told.nodes, strict=True)
     assert {(shape.ranks_per_node, shape.threads_per_rank, bool(grid.max() > 1)) for shape, grid in pairs} == found
 
 
 def test_a_serial_run_stays_on_one_node_where_another_system_shows_how_the_program_scales(known: Known) -> None:
     """The layouts by rules of thumb do not, nor those of first runs: one core of each of many nodes is no choice, nor worth measuring."""
-    there = [Layout(nodes=each, ranks_per_node=40, threads_per_rank=1) for each in (1, 2, 4)]
-    runs = [("supermuc-ng", Layout(nodes=1, ranks_per_node=1, threads_per_rank=1)), *(("elsewhere", each) for each in there)]
-    series = {name: SeriesKey(application="solver", system=name, metric="wall_time", unit="s") for name, _ in runs}
-    curves = fit(Result(series=series[name], layout=each, value=100 / (each.nodes or 1)) for name, each in runs)
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
-    request = normalise({"job": job}).request
+    there = [ran(100 / each, nodes=each, ranks_per_node=40, threads_per_rank=1, system="elsewhere") for each in (1, 2, 4)]
+    curves = fit([ran(100, nodes=1, ranks_per_node=1, threads_per_rank=1), *there])
+    request = asked(application__app_type="mpi")
     target = resolve(request, known(None))
     told = enumerate_candidates(request, target, curves)
     assert {shape.ranks_per_node: bool(grid.max() > 1) for shape, grid in zip(told.shapes, told.nodes, strict=True)} == {1: False, 48: True}
@@ -457,60 +368,42 @@ def test_a_fuller_node_gives_its_ranks_no_more_cores_than_it_has(
     known: Known, ranks: int, threads: int, found: tuple[int, int, bool]
 ) -> None:
     """A DGX-1 has 40 cores and 8 GPUs: ranks that had ten cores each on four GPUs have five on eight. Hyper-threads only as measured."""
-    series = SeriesKey(application="net", system="dgx-1-v100", metric="wall_time", unit="s")
-    counts = [{"ranks_per_node": ranks * gpus, "threads_per_rank": threads, "gpus_per_node": gpus} for gpus in (1, 2, 4)]
-    curves = fit(Result(series=series, layout=Layout(nodes=1, **each), value=9e4 / each["gpus_per_node"]) for each in counts)
-    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "dgx-1-v100"}}}).request
-    shapes = enumerate_candidates(request, resolve(request, known(None)), curves).shapes
-    largest = max(shapes, key=lambda shape: shape.gpus_per_node)
+    has = {"nodes": 1, "threads_per_rank": threads, "system": "dgx-1-v100"}
+    runs = [ran(9e4 / gpus, ranks_per_node=ranks * gpus, gpus_per_node=gpus, **has) for gpus in (1, 2, 4)]
+    largest = max(candidates(known, "dgx-1-v100", measured=runs).shapes, key=lambda shape: shape.gpus_per_node)
     assert (largest.ranks_per_node, largest.threads_per_rank, largest.hyperthreads) == found
 
 
 def test_a_full_node_is_better_than_two_half_empty_ones(known: Known) -> None:
     """Four GPUs were measured on nodes of eight: eight are on one node, at half the node-hours."""
-    series = SeriesKey(application="net", system="two-dgx", metric="epoch_time", unit="s")
-    curves = fit(Result(series=series, layout=Layout(nodes=1, gpus_per_node=gpus), value=9e4 / gpus**0.95) for gpus in (1, 2, 4))
-    facts = known(None)
-    dgx = facts.systems["dgx-1-v100"]
-    partitions = tuple(one.model_copy(update={"nodes": 2}) for one in dgx.partitions)
-    system = dgx.model_copy(update={"name": "two-dgx", "partitions": partitions})
-    facts = replace(facts, systems={**facts.systems, "two-dgx": system}, models=curves)
-    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "two-dgx"}}}).request
-    best = recommend(request, facts).choices[0].configuration
+    curves = fit(ran(9e4 / gpus**0.95, nodes=1, gpus_per_node=gpus, system="two-dgx", metric="epoch_time") for gpus in (1, 2, 4))
+    dgx = known(None).systems["dgx-1-v100"]
+    there = changed(known, dgx.name, name="two-dgx", partitions=tuple(one.model_copy(update={"nodes": 2}) for one in dgx.partitions))
+    best = recommend(asked("two-dgx"), replace(there(None), models=curves)).choices[0].configuration
     assert (best.nodes, best.gpus_per_node) == (1, 8)
 
 
 @pytest.mark.parametrize(("asked", "found"), [("2.9.1", {"2.9.1"}), ("2.*", {"2.0.0", "2.9.1"}), ("3.0", {"2.0.0", "2.9.1"})])
-def test_results_of_the_version_that_is_asked_for_come_first(asked: str, found: set[str]) -> None:
+def test_results_of_the_version_that_is_asked_for_come_first(known: Known, asked: str, found: set[str]) -> None:
     """The time of the version that happened to be the fastest is not its own; where there is none of it, any will do."""
-    layout = Layout(nodes=1, gpus_per_node=4)
-    series = {"application": "net", "system": "here", "framework": "pytorch", "metric": "epoch_time", "unit": "s"}
-    curves = fit(
-        Result(series=SeriesKey.model_validate({**series, "framework_version": version}), layout=layout, value=time)
-        for version, time in (("2.0.0", 10.0), ("2.9.1", 12.0))
-    )
+    versions = {"framework_version": "2.0.0"}, {"framework_version": "2.9.1"}
+    runs = [ran(10.0, nodes=1, gpus_per_node=4, system="here", framework="pytorch", metric="epoch_time", **each) for each in versions]
     wanted = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {"version": asked}}}
-    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
-    shapes = enumerate_candidates(request, Target(system=None, name="here"), curves).shapes
+    shapes = candidates(known, "here", measured=runs, optimisation=wanted).shapes
     assert {shape.framework_version for shape in shapes} == found
 
 
-def test_a_data_set_of_which_nothing_is_known_is_said() -> None:
+def test_a_data_set_of_which_nothing_is_known_is_said(known: Known) -> None:
     """A slip would else show as a long limit on the time alone."""
-    (warning,) = of_solver({"dataset": "smal"}).warnings
-    assert (warning.field, "unknown data set 'smal'; did you mean 'small'?" in warning.message) == ("optimisation.workload.dataset", True)
+    (message,) = [one.message for one in of_solver(known, {"dataset": "smal"}).warnings if one.field == "optimisation.workload.dataset"]
+    assert "unknown data set 'smal'; did you mean 'small'?" in message
 
 
 @pytest.mark.parametrize(("asked", "told"), [("intel", "unknown build 'intel'; did you mean 'intel-19'?"), ("GCC_9.3", ""), ("xla", "")])
-def test_a_build_of_which_nothing_is_known_is_said(asked: str, told: str) -> None:
+def test_a_build_of_which_nothing_is_known_is_said(known: Known, asked: str, told: str) -> None:
     """Its times would else be those of another build, without a word; spellings of one are known, and graph compilers are no builds."""
-    series = {"application": "solver", "system": "here", "metric": "wall_time", "unit": "s"}
-    curves = fit(
-        Result(series=SeriesKey.model_validate({**series, "compiler": compiler}), layout=Layout(nodes=1, ranks_per_node=4), value=9.0)
-        for compiler in ("gcc-9.3", "intel-19")
-    )
-    job = {"application": {"app_tag": "solver"}, "target": {"name": "here"}, "optimisation": {"workload": {"compiler": asked}}}
-    found = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves)
+    runs = [ran(9.0, nodes=1, ranks_per_node=4, system="here", compiler=compiler) for compiler in ("gcc-9.3", "intel-19")]
+    found = candidates(known, "here", measured=runs, optimisation={"workload": {"compiler": asked}})
     messages = [one.message for one in found.warnings if one.field == "optimisation.workload.compiler"]
     assert [told in message for message in messages] == [True] * bool(told)
 
@@ -522,15 +415,10 @@ def test_an_mpi_program_has_several_nodes_where_something_starts_it_on_them(
     known: Known, scheduler: str, ssh: bool | None, most: int
 ) -> None:
     """Else its job would be refused for nodes that the request does not ask for."""
-    facts = known("nobody-ran-this")
-    node = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
-    there = {"name": "new", "scheduler": scheduler, "ssh_between_nodes": ssh, "partitions": (node,)}
-    facts = replace(facts, systems={"new": facts.systems["dgx-1-v100"].model_copy(update=there)})
-    series = SeriesKey(application="solver", system="new", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=40, threads_per_rank=1), value=10.0 / n) for n in (1, 2)])
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "new"}}
-    request = normalise({"job": job}).request
-    found = enumerate_candidates(request, resolve(request, facts), curves)
+    node = known(None).systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
+    there = changed(known, "dgx-1-v100", name="new", scheduler=scheduler, ssh_between_nodes=ssh, partitions=(node,))
+    runs = [ran(10.0 / n, nodes=n, ranks_per_node=40, threads_per_rank=1, system="new") for n in (1, 2)]
+    found = of_mpi(there, runs, "new")
     assert [int(grid.max()) for grid in found.nodes] == [most]
     assert any("mpirun needs ssh to start on several nodes" in line for line in found.decisions) == (most == 1)
 
@@ -551,15 +439,15 @@ def test_threads_alone_are_told_why_they_have_one_node(known: Known) -> None:
 
 
 @pytest.mark.parametrize(("library", "ranks"), [("openmpi", {4, 8}), ("mpich", {2, 4})])
-def test_runs_of_another_mpi_library_are_no_candidates(library: str, ranks: set[int]) -> None:
+def test_runs_of_another_mpi_library_are_no_candidates(known: Known, library: str, ranks: set[int]) -> None:
     """A request for one library is not answered with the layouts and times of another."""
-    found = of_solver({"dataset": "small"}, library)
+    found = of_solver(known, {"dataset": "small"}, library)
     assert {(shape.ranks_per_node, shape.mpi) for shape in found.shapes} == {(count, library) for count in ranks}
 
 
-def test_layouts_of_another_mpi_library_hold_where_there_is_none_of_ones_own() -> None:
+def test_layouts_of_another_mpi_library_hold_where_there_is_none_of_ones_own(known: Known) -> None:
     """The library is the request's then."""
-    shapes = of_solver({"dataset": "large"}, "openmpi").shapes
+    shapes = of_solver(known, {"dataset": "large"}, "openmpi").shapes
     assert (16, {"openmpi"}) == (max(shape.ranks_per_node for shape in shapes), {shape.mpi for shape in shapes})
 
 
@@ -567,42 +455,27 @@ def test_layouts_of_another_mpi_library_hold_where_there_is_none_of_ones_own() -
 @pytest.mark.parametrize("measured", [True, False])
 def test_a_library_that_the_host_does_not_have_is_not_promised(known: Known, wish: dict[str, Any], measured: bool) -> None:
     """The ranks start with the one that it has, whose results are in hand or not, and a warning says so."""
-    key = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s", mpi="intel-mpi 2019", mpi_from="host")
-    curves = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=1.0)] if measured else [])
-    job = {"app_tag": "solver", "app_type": "mpi"}
-    document = {"application": job, "target": {"name": "supermuc-ng"}, "optimisation": {"app_type": "hpc", "hpc": wish}}
-    request = normalise({"job": document}).request
-    found = enumerate_candidates(request, resolve(request, known(None)), curves)
+    runs = [ran(1.0, nodes=1, ranks_per_node=48, threads_per_rank=1, mpi="intel-mpi 2019", mpi_from="host")] * measured
+    found = of_mpi(known, runs, optimisation={"app_type": "hpc", "hpc": wish})
     assert {str(shape.mpi).split(" ")[0] for shape in found.shapes} == {"intel-mpi"}
     assert ["no mpich is recorded" in warning.message for warning in found.warnings] == [True]
 
 
 def test_results_of_another_data_set_that_tell_no_layout_are_no_evidence_for_one(known: Known) -> None:
     """The rule of thumb is kept, instead of one rank on all cores."""
-    key = SeriesKey(application="app", system="supermuc-ng", dataset="other", metric="wall_time", unit="s")
-    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100 / nodes) for nodes in (1, 2, 4))
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_type": "mpi"}, "optimisation": {"workload": {"dataset": "this"}}}
-    request = normalise({"job": job}).request
-    assert layouts(enumerate_candidates(request, resolve(request, known(None)), models)) == {(48, 1, 0)}
+    runs = [ran(100 / nodes, nodes=nodes, dataset="other") for nodes in (1, 2, 4)]
+    assert layouts(of_mpi(known, runs, optimisation={"workload": {"dataset": "this"}})) == {(48, 1, 0)}
 
 
 @pytest.mark.parametrize(("cells", "ranks"), [(8000, {8, 48}), (64000, {8, 48}), (None, {8, 48})])
-def test_results_that_tell_no_problem_do_not_displace_those_of_other_sizes(cells: int | None, ranks: set[int]) -> None:
+def test_results_that_tell_no_problem_do_not_displace_those_of_other_sizes(known: Known, cells: int | None, ranks: set[int]) -> None:
     """A site's accounting knows the job's name alone; the user's own tables tell the size, if not the one in question."""
-    series = {"application": "solver", "system": "here", "metric": "wall_time", "unit": "s"}
-    runs = [(48, {"cells": str(size)}, size / 10) for size in (1000, 8000)] + [(8, {}, 50.0)]
-    curves = fit(
-        Result(
-            series=SeriesKey.model_validate({**series, "params": params}),
-            layout=Layout(nodes=nodes, ranks_per_node=per_node, threads_per_rank=1),
-            value=value / nodes,
-        )
-        for per_node, params, value in runs
+    runs = [
+        ran(value / nodes, nodes=nodes, ranks_per_node=per_node, threads_per_rank=1, system="here", params=params)
+        for per_node, params, value in ((48, {"cells": "1000"}, 100.0), (48, {"cells": "8000"}, 800.0), (8, {}, 50.0))
         for nodes in (1, 2)
-    )
-    work = {"workload": {"params": {"cells": cells}}} if cells else {}
-    document = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "here"}, "optimisation": work}
-    found = enumerate_candidates(normalise({"job": document}).request, Target(system=None, name="here"), curves)
+    ]
+    found = of_mpi(known, runs, "here", optimisation={"workload": {"params": {"cells": cells}}} if cells else {})
     assert {shape.ranks_per_node for shape in found.shapes} == ranks
 
 
@@ -623,12 +496,9 @@ def test_every_node_count_that_a_queue_takes_is_in_reach(known: Known) -> None:
 )
 def test_node_counts_that_no_queue_takes_are_left_out(known: Known, sizes: list[tuple[int, int]], found: set[int]) -> None:
     """Such a job would be rejected. Of a queue for more nodes than there are, all counts remain, and a warning says so."""
-    request, facts = normalise({"job": {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "3dgan"}}}).request, known("3dgan")
-    here = resolve(request, facts)
     queues = tuple(Queue(name=f"q{few}", min_nodes=few, max_nodes=most) for few, most in sizes)
-    assert here.partition is not None
-    here = replace(here, partition=here.partition.model_copy(update={"queues": queues, "nodes": 200}))
-    nodes = enumerate_candidates(request, here, facts.models).nodes[0]
+    runs = [ran(100.0 / n, nodes=n) for n in (1, 2)]
+    nodes = of_mpi(changed(known, partitions=(thin(known, queues=queues, nodes=200),)), runs).nodes[0]
     assert {count for count in nodes.tolist() if count <= 64} == found
 
 
@@ -691,17 +561,13 @@ def test_too_many_threads_are_told_by_the_field_that_asks_for_them(field: str, k
 
 def test_without_evidence_one_node_is_asked_for(known: Known) -> None:
     """Nothing says that more would help."""
-    assert candidates(known, application__app_type="mpi").nodes[0].tolist() == [1]
+    assert of_mpi(known).nodes[0].tolist() == [1]
 
 
 @pytest.mark.parametrize(("measured", "said"), [((1,), True), ((1, 2), False)])
 def test_results_of_one_size_elsewhere_are_named_as_the_reason_for_one_node(known: Known, measured: tuple[int, ...], said: bool) -> None:
     """Nothing else tells why more nodes are not among the choices."""
-    series = SeriesKey(application="solver", system="zenith", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=40), value=100.0 / n) for n in measured])
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}}
-    request = normalise({"job": job}).request
-    found = enumerate_candidates(request, resolve(request, known(None)), curves)
+    found = of_mpi(known, [ran(100.0 / n, nodes=n, ranks_per_node=40, system="zenith") for n in measured])
     assert any("no result shows how the application scales over nodes" in line for line in found.decisions) == said
 
 
@@ -715,53 +581,42 @@ def test_ranks_and_nodes_hold_where_counts_contradict(known: Known) -> None:
 @pytest.mark.parametrize(("ranks", "nodes", "needed"), [(3, 4, "3 of the 4"), (9, 4, "3 of the 4"), (10, 4, ""), (8, 4, ""), (1, 4, "")])
 def test_nodes_that_ranks_leave_idle_are_told(known: Known, ranks: int, nodes: int, needed: str) -> None:
     """Nobody asks for those on purpose, unless one process starts others there."""
-    found = candidates(known, application__app_type="mpi", application__mpi_ranks=ranks, job_options__node_count=nodes)
+    found = of_mpi(known, application__mpi_ranks=ranks, job_options__node_count=nodes)
     told = [one.message for one in found.warnings if one.field == "application.mpi_ranks"]
     assert bool(told) == bool(needed)
     assert all(needed in message for message in told)
 
 
-def test_ranks_are_spread_over_the_nodes_that_they_need_whether_these_are_given_or_not() -> None:
+def test_ranks_are_spread_over_the_nodes_that_they_need_whether_these_are_given_or_not(known: Known) -> None:
     """The measured 16 per node become 15 on two nodes; given as well, the nodes turned the layout into one that nobody had measured."""
-    series = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=16, threads_per_rank=1), value=10.0 / n) for n in (1, 2)])
-    application = {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": 30}
-    job = {"application": application, "job_options": {"node_count": 2}, "target": {"name": "here"}}
-    shapes = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves).shapes
+    runs = [ran(10.0 / n, nodes=n, ranks_per_node=16, threads_per_rank=1, system="here") for n in (1, 2)]
+    shapes = of_mpi(known, runs, "here", application__mpi_ranks=30, job_options__node_count=2).shapes
     assert [(shape.ranks_per_node, shape.origin) for shape in shapes] == [(15, "request")]
 
 
 @pytest.mark.parametrize(("threads", "hyper"), [(1, False), (2, True)])
 def test_more_threads_than_cores_use_hyper_threads(threads: int, hyper: bool, known: Known) -> None:
     """Of 48 ranks on 48 cores."""
-    found = candidates(known, application__app_type="mpi", application__threads=threads, job_options__process_count_per_node=48)
+    found = of_mpi(known, application__threads=threads, job_options__process_count_per_node=48)
     assert {shape.hyperthreads for shape in found.shapes} == {hyper}
 
 
 @pytest.mark.parametrize("measured", [True, False])
 def test_nodes_without_hyper_threads_use_none_whatever_the_threads(measured: bool, known: Known) -> None:
     """Two ranks on a core share it, and the record of their run says so."""
-    facts = known(None)
-    here = facts.systems["supermuc-ng"]
-    thin = here.partitions[0]
-    thin = thin.model_copy(update={"node": thin.node.model_copy(update={"threads_per_core": 1}), "default": True})
-    series = SeriesKey(application="tool", system="supermuc-ng", metric="wall_time", unit="s")
-    runs = [Result(series=series, layout=Layout(nodes=1, ranks_per_node=96, threads_per_rank=1), value=10.0)] * measured
-    facts = replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": (thin,)})}, models=fit(runs))
-    application = {"app_tag": "tool", "app_type": "mpi", "executable": "./tool"}
+    node = known(None).systems["supermuc-ng"].default_partition.node.model_copy(update={"threads_per_core": 1})
+    runs = [ran(10.0, nodes=1, ranks_per_node=96, threads_per_rank=1)] * measured
+    facts = replace(changed(known, partitions=(thin(known, node=node),))(None), models=fit(runs))
     options = {"process_count_per_node": 96, "node_count": 1}
-    job = {"application": application, "job_options": options, "target": {"name": "supermuc-ng"}}
-    answer = optimise(normalise({"job": job}).request, facts)
-    assert answer.plan.configuration.hyperthreads is False
-    assert answer.plan.prediction.basis == ("measured" if measured else "none")
+    plan = optimise(asked(application__app_type="mpi", application__executable="./tool", job_options=options), facts).plan
+    assert plan.configuration.hyperthreads is False
+    assert plan.prediction.basis == ("measured" if measured else "none")
 
 
 def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_results_say_so_or_not(known: Known) -> None:
     """80 threads on 40 cores can be nothing else; the time was transferred, with a wide interval."""
-    series = SeriesKey(application="tool", system="dgx-1-v100", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=80), value=10.0)])
-    job = {"application": {"app_tag": "tool", "threads": 80}, "target": {"name": "dgx-1-v100"}}
-    prediction = recommend(normalise({"job": job}).request, replace(known("tool"), models=curves)).choices[0].prediction
+    curves = fit([ran(10.0, nodes=1, ranks_per_node=1, threads_per_rank=80, system="dgx-1-v100")])
+    prediction = recommend(asked("dgx-1-v100", application__threads=80), replace(known(None), models=curves)).choices[0].prediction
     assert (prediction.basis, prediction.value) == ("measured", 10.0)
 
 
@@ -774,12 +629,14 @@ def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_result
         ({"application__app_type": "python", "application__mpi_ranks": 1, "job_options__node_count": 2}, None),
         ({"application__app_type": "python", "optimisation": SPREAD, "job_options__node_count": 2}, None),
         ({"application__app_type": "python", "job_options__node_count": 1}, None),
+        ({"application__app_type": "python", "job_options__process_count_per_node": 1}, None),
+        ({"application__app_type": "python", "optimisation": TRAINING, "job_options__process_count_per_node": 4}, None),
         ({"application__app_type": "hpc", "job_options__node_count": 2}, None),
     ],
 )
 def test_copies_of_a_program_that_nothing_else_calls_distributed_are_told(known: Known, job: dict[str, Any], warned: str | None) -> None:
     """Each would do the whole work, over the files of the others."""
-    assert [one.field for one in candidates(known, **job).warnings if "copies" in one.message] == [warned] * (warned is not None)
+    assert [one.field for one in candidates(known, **job).warnings if "copies of the program" in one.message] == [warned] * bool(warned)
 
 
 def test_of_the_numbers_of_ranks_one_on_each_node_is_taken_where_it_drives_all_gpus(known: Known) -> None:
@@ -793,13 +650,13 @@ def test_of_the_numbers_of_ranks_one_on_each_node_is_taken_where_it_drives_all_g
 
 def test_named_nodes_are_as_many_as_the_job_has(known: Known) -> None:
     """Where no count is given; Slurm refuses a list that is longer than the job."""
-    found = candidates(known, application__app_type="mpi", job_options__request_specific_nodes="n[01-03],m7")
+    found = of_mpi(known, job_options__request_specific_nodes="n[01-03],m7")
     assert [nodes.tolist() for nodes in found.nodes] == [[4]]
 
 
 def test_ranks_alone_give_the_nodes(known: Known) -> None:
     """As many nodes as the ranks need."""
-    assert candidates(known, application__app_type="mpi", application__mpi_ranks=100).nodes[0].tolist() == [3]
+    assert of_mpi(known, application__mpi_ranks=100).nodes[0].tolist() == [3]
 
 
 @pytest.mark.parametrize(("field", "count"), [("job_options__core_count", 400), ("application__threads", 400)])
@@ -811,36 +668,20 @@ def test_threads_are_cut_to_what_a_node_can_run(field: str, count: int, known: K
     assert [warning.field for warning in found.warnings] == [field.replace("__", ".")]
 
 
-@pytest.mark.parametrize(
-    ("count", "work", "said"), [(4, {}, True), (1, {}, False), (4, TRAINING, False), (4, {"app_type": "hpc", "hpc": {"mpi": {}}}, False)]
-)
-def test_copies_of_a_program_that_nothing_else_calls_distributed_are_warned_of(
-    count: int, work: dict[str, Any], said: bool, known: Known
-) -> None:
-    """Each would do all of the work."""
-    found = candidates(known, application__app_type="python", job_options__process_count_per_node=count, optimisation=work)
-    assert [one.field for one in found.warnings if "copies of the program" in one.message] == ["job_options.process_count_per_node"] * said
-
-
 @pytest.mark.parametrize(("ranks", "found"), [(16, (4, 12, 0)), (32, (32, 1, 0)), (192, (48, 1, 0)), (193, None)])
 def test_more_ranks_than_the_measured_layout_has_room_for_are_laid_out_closer(
     known: Known, ranks: int, found: tuple[int, int, int] | None
 ) -> None:
     """On four nodes; they were refused as too many for these, although the nodes have the cores."""
-    facts = known("nobody-ran-this")
-    thin = facts.systems["supermuc-ng"].default_partition.model_copy(update={"nodes": 4, "max_nodes": None, "queues": ()})
-    facts = replace(facts, systems={"supermuc-ng": facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin,)})})
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, threads_per_rank=12), value=100.0 / n) for n in (1, 2, 4)])
-    job = {"application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": ranks}, "target": {"name": "supermuc-ng"}}
-    request = normalise({"job": job}).request
+    there = changed(known, partitions=(thin(known, nodes=4, max_nodes=None, queues=()),))
+    runs = [ran(100.0 / n, nodes=n, ranks_per_node=4, threads_per_rank=12) for n in (1, 2, 4)]
     if found:
-        made = enumerate_candidates(request, resolve(request, facts), curves)
+        made = of_mpi(there, runs, application__mpi_ranks=ranks)
         assert layouts(made) == {found}
         assert any("no layout that was measured there is as requested" in line for line in made.decisions) == (ranks > 16)
     else:
         with pytest.raises(Infeasible, match="193 ranks requested, on at least 5 nodes"):
-            enumerate_candidates(request, resolve(request, facts), curves)
+            of_mpi(there, runs, application__mpi_ranks=ranks)
 
 
 @pytest.mark.parametrize(
@@ -851,37 +692,24 @@ def test_ranks_on_more_nodes_than_a_queue_takes_are_laid_out_closer(
     known: Known, options: dict[str, str], ranks: int, found: tuple[int, int, int]
 ) -> None:
     """Of four nodes it takes two, but for a reservation: the scheduler would reject a job on three."""
-    facts = known("nobody-ran-this")
     queues = (Queue(name="few", min_nodes=1, max_nodes=2),)
-    thin = facts.systems["supermuc-ng"].default_partition.model_copy(update={"nodes": 4, "max_nodes": None, "queues": queues})
-    facts = replace(facts, systems={"supermuc-ng": facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin,)})})
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, threads_per_rank=12), value=100.0 / n) for n in (1, 2)])
-    job = {
-        "job_options": options,
-        "application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": ranks},
-        "target": {"name": "supermuc-ng"},
-    }
-    request = normalise({"job": job}).request
-    assert layouts(enumerate_candidates(request, resolve(request, facts), curves)) == {found}
+    there = changed(known, partitions=(thin(known, nodes=4, max_nodes=None, queues=queues),))
+    runs = [ran(100.0 / n, nodes=n, ranks_per_node=4, threads_per_rank=12) for n in (1, 2)]
+    assert layouts(of_mpi(there, runs, application__mpi_ranks=ranks, job_options=options)) == {found}
 
 
 @pytest.mark.parametrize(("ranks", "least", "found"), [(8, 2, 4), (9, 2, 5), (5, 4, 1), (2, 4, 2), (96, 2, 48), (200, 2, 40)])
 def test_ranks_lie_on_as_many_nodes_as_a_job_must_have(known: Known, ranks: int, least: int, found: int) -> None:
     """They fit into one node, and the scheduler would reject a job of one; fewer ranks than these nodes stay together."""
-    facts = known("nobody-ran-this")
     queues = (Queue(name="several", min_nodes=least, max_nodes=8),)
-    thin = facts.systems["supermuc-ng"].default_partition.model_copy(update={"queues": queues})
-    facts = replace(facts, systems={"supermuc-ng": facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin,)})})
-    job = {"application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": ranks, "threads": 1}, "target": {"name": "supermuc-ng"}}
-    request = normalise({"job": job}).request
-    shapes = enumerate_candidates(request, resolve(request, facts), ()).shapes
+    there = changed(known, partitions=(thin(known, queues=queues),))
+    shapes = of_mpi(there, application__mpi_ranks=ranks, application__threads=1).shapes
     assert {shape.ranks_per_node for shape in shapes} == {found}
 
 
 def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     """One rank per core, unless the request gives threads."""
-    assert layouts(candidates(known, application__app_type="mpi", job_options__core_count=24)) == {(24, 1, 0)}
+    assert layouts(of_mpi(known, job_options__core_count=24)) == {(24, 1, 0)}
 
 
 @pytest.mark.parametrize(
@@ -902,11 +730,8 @@ def test_more_nodes_than_there_are_are_refused_by_the_field_that_asks_for_them(k
 def test_threads_that_do_not_fit_are_warned_of_by_the_field_that_gives_them(known: Known, field: str) -> None:
     """Cores of a rank are its threads, unless these are given."""
     given: dict[str, Any] = {field.replace(".", "__"): 100}
-    (told,) = (one for one in candidates(known, application__app_type="mpi", **given).warnings if "hardware threads" in one.message)
+    (told,) = (one for one in of_mpi(known, **given).warnings if "hardware threads" in one.message)
     assert told.field == field
-
-
-HYBRID = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
 
 
 @pytest.mark.parametrize(
@@ -992,41 +817,29 @@ def test_a_grid_is_sorted_dense_below_and_ends_at_the_limit(limit: int, measured
 
 def parted(known: Known, partition: str) -> tuple[Request, Target, Facts]:
     """A solver on the CPU nodes or one of two kinds of GPU nodes of a system; not measured on the new ones."""
-    facts = known("nobody-ran-this")
-    usual = facts.systems["fujitsu-primeflex-small"]
-    kinds = (("cpu", "xeon-gold-6148", None), ("old", "epyc-7601", "v100-sxm2-16gb"), ("new", "epyc-7601", "a100-sxm4-40gb"))
-    partitions = tuple(
-        usual.default_partition.model_copy(
-            update={
-                "name": name,
-                "default": name == "cpu",
-                "node": usual.default_partition.node.model_copy(
-                    update={
-                        "processor": processor,
-                        "cores": 40 if name == "cpu" else 64,
-                        "accelerator": gpu,
-                        "accelerators": 4 if gpu else 0,
-                    }
-                ),
-            }
-        )
-        for name, processor, gpu in kinds
+    usual = known(None).systems["fujitsu-primeflex-small"].default_partition
+
+    def kind(name: str, processor: str, gpu: str | None) -> Partition:
+        has = {"processor": processor, "cores": 64 if gpu else 40, "accelerator": gpu, "accelerators": 4 if gpu else 0}
+        return usual.model_copy(update={"name": name, "default": not gpu, "node": usual.node.model_copy(update=has)})
+
+    partitions = (
+        kind("cpu", "xeon-gold-6148", None),
+        kind("old", "epyc-7601", "v100-sxm2-16gb"),
+        kind("new", "epyc-7601", "a100-sxm4-40gb"),
     )
-    facts = replace(facts, systems={**facts.systems, "parted": usual.model_copy(update={"name": "parted", "partitions": partitions})})
-    series = {"application": "solver", "system": "parted", "metric": "wall_time", "unit": "s"}
     measured = [
-        Result(
-            series=SeriesKey.model_validate({**series, "partition": name}),
-            layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=1 if not gpus else None, gpus_per_node=gpus),
-            value=seconds / nodes,
+        ran(seconds / nodes, nodes=nodes, ranks_per_node=ranks, system="parted", partition=name, **has)
+        for name, ranks, has, seconds in (
+            ("cpu", 40, {"threads_per_rank": 1}, 800.0),
+            ("old", 64, {"threads_per_rank": 1}, 500.0),
+            ("old", 4, {"gpus_per_node": 4}, 100.0),
         )
-        for name, ranks, gpus, seconds in (("cpu", 40, None, 800.0), ("old", 64, None, 500.0), ("old", 4, 4, 100.0))
         for nodes in (1, 2, 4)
     ]
+    facts = replace(changed(known, "fujitsu-primeflex-small", name="parted", partitions=partitions)(None), models=fit(measured))
     options = {"partition": partition, "request_gpus": 0 if partition == "cpu" else 4, "node_count": 2}
-    application = {"app_tag": "solver", "app_type": "mpi"}
-    request = normalise({"job": {"application": application, "target": {"name": "parted"}, "job_options": options}}).request
-    facts = replace(facts, models=fit(measured))
+    request = asked("parted", application__app_type="mpi", job_options=options)
     return request, resolve(request, facts), facts
 
 
@@ -1075,12 +888,9 @@ GPUS_SEEN = ", ranks and threads per rank assumed, because the results do not st
 )
 def test_what_results_do_not_state_of_their_layout_is_not_called_measured(known: Known, stated: list[dict[str, int]], said: str) -> None:
     """Tables of clouds have GPUs alone; the ranks and threads of the job are a rule of thumb then."""
-    facts = known("nobody-ran-this")
-    series = SeriesKey(application="net", framework="pytorch", system="mycloud", metric="epoch_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=n, **layout), value=90.0 / n) for n in (1, 2) for layout in stated])
-    wanted = {"target": {"name": "mycloud"}, "application": {"app_tag": "net"}, "optimisation": SPREAD}
-    request = normalise({"job": wanted}).request
-    (line, *_) = enumerate_candidates(request, resolve(request, facts), curves).decisions
+    series = {"framework": "pytorch", "system": "mycloud", "metric": "epoch_time"}
+    runs = [ran(90.0 / n, nodes=n, **layout, **series) for n in (1, 2) for layout in stated]
+    (line, *_) = candidates(known, "mycloud", measured=runs, optimisation=SPREAD).decisions
     assert line.endswith(f"; the ones {said}")
 
 
@@ -1115,10 +925,7 @@ def test_an_option_without_effect_is_told_where_it_was_written(known: Known) -> 
 
 def test_the_numbers_of_ranks_of_a_hybrid_program_begin_on_one_node() -> None:
     """Two ranks of two threads fill a node as four of one do: of a run that nobody has measured the fewest nodes come first."""
-    small = site(Node(processor="any", sockets=2, cores=4))
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
-    job = {"application": {"app_type": "mpi", "allowed_ranks": [2, 4, 8, 16]}, "target": {"name": "site"}, "optimisation": wanted}
-    request, facts = normalise({"job": job}).request, Facts(version="1", systems={"site": small})
-    found = enumerate_candidates(request, resolve(request, facts), ())
+    facts = Facts(version="1", systems={"site": site(Node(processor="any", sockets=2, cores=4))})
+    found = of_mpi(lambda _: facts, system="site", optimisation=HYBRID, application__allowed_ranks=[2, 4, 8, 16])
     assert (found.shapes[0].ranks_per_node, found.nodes[0].tolist()) == (2, [1, 2, 4])
     assert (4, 1, 0) in layouts(found)

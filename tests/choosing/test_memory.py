@@ -57,15 +57,15 @@ def test_open_counts_use_as_many_cores_as_have_the_memory(
     """Of the 48 of a thin node, the 38 that have 2 GB each of its 77 GB: in ranks, or in their threads."""
     asked = {"app_type": "hpc", "hpc": section}
     given: dict[str, Any] = {f"application__{name}": value for name, value in counts.items()}
-    memory = {"job_options__minimum_memory_per_processor": "2 GB"}
-    found = candidates(known, optimisation=asked, application__app_type="hpc", **memory, **given)
+    given["job_options__minimum_memory_per_processor"] = "2 GB"
+    found = candidates(known, optimisation=asked, application__app_type="hpc", **given)
     assert layouts(found) == {chosen}
 
 
 def test_memory_for_each_core_counts_also_beside_memory_of_a_node(known: Known) -> None:
     """However little it is: schedulers get both."""
-    both = {"job_options__minimum_memory_per_processor": "2 GB", "job_options__memory_limit": "10 GB"}
-    assert layouts(candidates(known, application__app_type="mpi", **both)) == {(38, 1, 0)}
+    both = {"minimum_memory_per_processor": "2 GB", "memory_limit": "10 GB"}
+    assert layouts(candidates(known, application__app_type="mpi", job_options=both)) == {(38, 1, 0)}
 
 
 def test_ranks_left_out_for_the_memory_of_cores_are_explained(known: Known) -> None:
