@@ -46,7 +46,7 @@ WORDS: Final[Mapping[str, bool]] = {"true": True, "on": True, "false": False, "o
 def with_changes(document: Mapping[str, Any], text: str) -> dict[str, Any]:
     """The request with each ``NAME=VALUE`` of the comma-separated text set in its job.
 
-    Raises :class:`modak.errors.RequestError` for text of another form and for unknown names.
+    Raises :class:`modak.errors.RequestError` for text of another form, unknown names and an unknown objective.
 
     >>> with_changes({"job": {}}, "nodes=8,system=zenith")
     {'job': {'job_options': {'node_count': 8}, 'target': {'name': 'zenith'}}}
@@ -58,9 +58,22 @@ def with_changes(document: Mapping[str, Any], text: str) -> dict[str, Any]:
         path = NAMES.get(name) or (tuple(name.split(".")) if "." in name else None)
         if path is None:
             raise RequestError(unknown("name", name, (*NAMES, "params.NAME", "a field's dotted path")), field="--compare")
+        if path == NAMES["objective"]:
+            known_objective(value, "--compare")
         path = ("optimisation", "workload", *path) if path[0] == "params" else path
         document = with_value(document, ("job", *path), _value(value))
     return dict(document)
+
+
+def known_objective(word: Any, field: str) -> Any:
+    """The word. Raises :class:`modak.errors.RequestError` for one that is ignored, with a warning, where a document has it."""
+    from modak.dsl import Objective
+    from modak.normalise import normalise
+
+    read = normalise({"job": {"optimisation": {"objective": {"minimise": word}}}})
+    if read.request.optimisation.objective.minimise is None:
+        raise RequestError(f"{word!r} is unknown; known: {', '.join(Objective.allowed('minimise'))}", field=field)
+    return word
 
 
 def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:

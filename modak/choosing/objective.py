@@ -30,6 +30,8 @@ DEFAULT_EFFICIENCY: Final = 0.5
 is assumed to take to start (:data:`START_UP_S`, on each node) is not useful, so that a run of seconds does not get a whole machine."""
 CONFIDENCES: Final = tuple(percent / 100 for percent in range(50, 100))
 """Confidences to suggest if the deadline cannot be met at the requested one."""
+ALIKE: Final = 1e-4
+"""Scores that differ by a smaller part than this are equal in the digits that answers show: what a fit leaves of perfect scaling."""
 UNREQUESTED_DOUBLINGS: Final = 1.0
 """Sizes more than this many doublings beyond the measured ones are chosen only on request (``max_nodes``, or a number of nodes or ranks),
 or if they are the nearest."""
@@ -190,7 +192,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
     by_default = not _states_an_aim(objective) and scored.nodes[0] < scored.nodes[-1]
     default, feasible = _kept_by_default(scored, near) if by_default else (None, near)
-    score = np.where(feasible, _but_for_rounding(scores(scored, minimise)), np.inf)
+    score = _best_alike(np.where(feasible, scores(scored, minimise), np.inf))
     stopped = _stopped(scored, objective.confidence, feasible, int(score.argmin()))
 
     def explain() -> tuple[str, ...]:
@@ -204,7 +206,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
             return (first,)
         return first, _not_considered(scored, objective, float(limits.max()))
 
-    score = score if stopped is None else np.where(stopped, np.inf, score)
+    score = score if stopped is None else _best_alike(np.where(stopped, np.inf, score))
     return Ranking(score, explain, minimise, default == "useful", limits, objective.min_efficiency, allowed, stopped)
 
 
@@ -278,8 +280,14 @@ def scores(scored: Scored, minimise: Minimise) -> Array:
             return scored.node_hours
 
 
+def _best_alike(score: Array) -> Array:
+    """The scores, of which those that are as good as the best one are equal to it: the fewest nodes and the surest prediction decide."""
+    best = score.min()
+    return np.where(score <= best * (1 + ALIKE), best, score)
+
+
 def _but_for_rounding(score: Array) -> Array:
-    """The scores to ten digits: those that are equal but for errors of rounding are equal, so that the width of the intervals decides."""
+    """The scores to ten digits: those that are equal but for errors of rounding are equal."""
     fraction, exponent = np.frexp(score)  # score = fraction * 2**exponent, the fraction from 0.5 to 1
     return np.asarray(np.ldexp(fraction.round(10), exponent))
 
@@ -334,10 +342,15 @@ def _constraints(scored: Scored, objective: Objective) -> Iterator[_Constraint]:
 
 
 def _guesses(scored: Scored) -> Flags:
-    """Far sizes whose prediction a run that was stopped has refuted, unless there are no others: what they take is a guess on a guess."""
+    """Far sizes whose prediction a run that was stopped has refuted, and those further away, of which it only tells less: what they take is
+    a guess on a guess. None, if there are no others."""
     if scored.predicted is None or scored.one_size_each:
         return np.zeros(scored.time.shape, dtype=bool)
-    found = scored.predicted.refuted & (scored.doublings > UNREQUESTED_DOUBLINGS)
+    far = scored.doublings > UNREQUESTED_DOUBLINGS
+    refuted = scored.predicted.refuted & far
+    nearest = np.full(int(scored.shape.max()) + 1, np.inf)
+    np.minimum.at(nearest, scored.shape[refuted], scored.doublings[refuted])
+    found = far & (scored.predicted.than > 0) & (scored.doublings >= nearest[scored.shape])
     return np.asarray(found & ~found[np.isfinite(scored.time)].all())
 
 

@@ -292,7 +292,8 @@ def _stopped_line(request: Request, decision: Decision) -> Iterator[str]:
         runs = (run for place, run in telling(request, columns.candidates.stopped) if place == scored.shape[best])
         run = next(run for run in runs if run.least_s(nodes, grows) == least)
         seen = f"a run of this layout was stopped on {counted(run.nodes, 'node')} after {span(run.seconds)}"
-        longer = f"{described(decision, best)} takes more than {span(least)}, because {seen}"
+        more = ", even if it scales perfectly" if run.nodes < nodes else ""
+        longer = f"{described(decision, best)} takes more than {span(least)}{more}, because {seen}"
         other = without and span(without.value[best])
         yield f"{longer}; without that, {other} would be predicted" if other and other != span(scored.time[best]) else longer
 

@@ -15,7 +15,7 @@ from modak.cli import common, show
 from modak.errors import ModakError, RequestError, Unavailable
 from modak.text.amounts import counted
 from modak.text.choices import COLUMNS, alternatives, configuration, next_steps, row, warnings
-from modak.whatif import against, on_one_reference, same_work, with_changes
+from modak.whatif import against, known_objective, on_one_reference, same_work, with_changes
 
 if TYPE_CHECKING:
     from modak.client import Client
@@ -115,16 +115,10 @@ def _show_plan(job: Mapping[str, Any], written: Sequence[str]) -> None:
 
 
 def _known_objective(word: str | None) -> str | None:
-    """The word, if the request's reader takes it: where a document has another one, that is ignored with a warning."""
-    if word is None:
-        return None
-    from modak.dsl import Objective
-    from modak.normalise import normalise
-
-    read = normalise({"job": {"optimisation": {"objective": {"minimise": word}}}})
-    if read.request.optimisation.objective.minimise is None:
-        raise typer.BadParameter(f"{word!r} is unknown; known: {', '.join(Objective.allowed('minimise'))}")
-    return word
+    try:
+        return None if word is None else known_objective(word, "--objective")
+    except RequestError as error:
+        raise typer.BadParameter(error.faults[0].message) from None
 
 
 def recommend(

@@ -318,6 +318,8 @@ def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> N
     on = (ON_EIGHT | {"node_count": nodes} for nodes in (2, 3, 4, 5, 7, 12, 16))
     least = [recommend(asked(job_options=counts, optimisation=wanted), after).choices[0].prediction.longer_than for counts in on]
     assert least == [None, None, None, 1200, 1200, 800, 600]
+    farther = recommend(asked(job_options=ON_EIGHT | {"node_count": 16}, optimisation=wanted), after)
+    assert any("more than 10 min, even if it scales perfectly, because a run" in reason for reason in farther.decisions)
     assert chosen(after) == (4, 4, 12)
 
 

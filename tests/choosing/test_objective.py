@@ -15,7 +15,7 @@ from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored, further_than, pareto, rank, rank_closest
 from modak.dsl import Basis, Objective, Request
 from modak.errors import Infeasible
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import Longer, Sides
 from modak.text.units import duration
 
 
@@ -50,10 +50,10 @@ def test_a_confidence_keeps_its_digits() -> None:
     assert "node-hours <= 1234567.25" in rank(scored(), asked.model_copy(update={"deadline": None})).decisions[0]
 
 
-def test_times_that_differ_by_rounding_are_equal() -> None:
-    """Of two layouts the surer one is chosen, though the other is faster by an error of rounding; not if it is faster."""
+def test_times_that_answers_show_as_equal_are_equal() -> None:
+    """Of two layouts the surer one is chosen, though the other is faster by less than the digits that are shown; not if it is faster."""
     basis: tuple[Basis, ...] = ("measured", "transferred")
-    for less, chosen in ((1e-13, 0), (1e-6, 1)):
+    for less, chosen in ((1e-13, 0), (2e-5, 0), (1e-3, 1)):
         width = np.array([0.06, 3.2])
         time = np.array([500.0, 500.0 * (1 - less)])
         table = Scored(np.arange(2), np.full(2, 2), time, Sides(width, width), np.zeros(2), np.ones(2), basis)
@@ -236,6 +236,26 @@ def test_without_evidence_the_order_stands() -> None:
     table = scored(largest=3)
     nothing = replace(table, time=table.time * np.nan, basis=("none",) * 3)
     assert rank(nothing, Objective(deadline=60)).order == (0, 1, 2)
+
+
+def test_perfect_scaling_takes_the_fewest_nodes() -> None:
+    """If all sizes take as many node-hours, but for what a fit leaves."""
+    table = scored(serial=0.0)
+    fitted = replace(table, time=table.time * (1 - 2e-5 * (table.nodes > 1)))
+    assert fitted.nodes[rank(fitted, Objective(minimise="node_hours", max_nodes=64)).best] == 1
+
+
+def test_what_is_beyond_a_refuted_guess_is_one_too() -> None:
+    """At perfect scaling from where it was stopped, a run may be fast on enough nodes; that the interval is wide there confirms nothing."""
+    nodes, wide = np.array([1, 8, 64]), np.array([0.1, 0.5, 1.5])
+    predicted = Longer(np.array([800.0, 100.0, 12.5]), Sides(wide, wide), np.array([0.0, 400.0, 50.0]))
+    assert predicted.refuted.tolist() == [False, True, False]
+    time, width = predicted.interval()
+    basis: tuple[Basis, ...] = ("measured", "heuristic", "heuristic")
+    table = Scored(nodes * 0, nodes, time, width, np.array([0.0, 3.0, 6.0]), np.ones(3), basis, predicted=predicted)
+    with pytest.raises(Infeasible, match=r"or max_nodes 64 \(a guess, because runs were stopped\)"):
+        rank(table, Objective(deadline=720))
+    assert rank(table, Objective(deadline=720, max_nodes=64)).best == 2
 
 
 def test_the_front_has_nothing_that_saves_but_an_error_of_rounding() -> None:
