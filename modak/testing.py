@@ -123,7 +123,8 @@ def check_scheduler(scheduler: Scheduler) -> None:
     lost = [field for field in FIELDS if field not in _SPARED and not _answers(scheduler, field)]
     how = "directives has to give an option for each, or a warning: modak.schedulers.header.note(FIELD, MESSAGE)"
     _claim(not lost, f"{scheduler.name} drops {', '.join(lost)}; {how}")
-    left_out = {warning.field for warning in scheduler.directives(replace(ONE, attributes=SAID)).warnings}
+    alone = replace(ONE, attributes=Attributes(name="contract", exclusive=True))
+    left_out = {warning.field for warning in scheduler.directives(alone).warnings}
     whole = f"job_options.{FIELDS['exclusive']}" not in left_out
     _claim(scheduler.exclusive == whole, "exclusive says whether there is an option for it, and no warning that it is left out")
 

@@ -44,7 +44,7 @@ def render_build(job: JobSpec, build: BuildSpec, scheduler_name: str) -> Script:
     scheduler, _, runtime = plugins_of(job, scheduler_name)
     one = _one_node(job, build)
     body = (
-        *preamble(scheduler.submit_dir, or_here=True),
+        *preamble(scheduler.submit_dir),
         *modules(one),
         *section("environment", exports({"BUILD_PARALLELISM": str(build.parallelism)})),
         *(section("the image", runtime.setup(one)) if one.container else ()),

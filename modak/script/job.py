@@ -65,7 +65,7 @@ def _body(job: JobSpec, scheduler: Scheduler, launcher: Launcher, around: Surrou
     """The lines below the header, in their order."""
     starter = _started_by(job, launcher.inside(job, scheduler))
     return (
-        *preamble(scheduler.submit_dir),
+        *preamble(scheduler.submit_dir, scheduler.submit[0]),
         *ending(job, scheduler, timed(job, scheduler)),
         *timer(job, scheduler),
         *around.lines,

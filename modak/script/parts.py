@@ -48,13 +48,14 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
 
 
 @cache
-def preamble(submit_dir: str | None, *, or_here: bool = False) -> tuple[Line, ...]:
+def preamble(submit_dir: str | None, only_by: str | None = None) -> tuple[Line, ...]:
     """Stop at the first error, unset inherited variables that could run code, and change to the directory of submission, which the
-    variable ``submit_dir`` holds. ``or_here``: without the variable, the script stays where it was started, as by ``bash``.
+    variable ``submit_dir`` holds. Without the variable, as if ``bash`` has started it, the script tells the command ``only_by`` that has to
+    submit it; if there is none, it stays where it is.
 
     There is no ``set -u``: module functions and Conda fail under it. MODAK's own variables are checked where they are used.
     """
-    otherwise = "-." if or_here else "?"
+    otherwise = f"?submit this script with {only_by}" if only_by else "-."
     lines = (
         *section("stop at the first error; unset inherited variables that could run code"),
         run("set", "-e", "-o", "pipefail"),

@@ -95,7 +95,8 @@ _ADVICE: Final = "the job could not create its directory on the storage: check f
 _TIDY: Final = """
 modak_tidy() {
     cd -- "${MODAK_HERE}" || return 0
-    if test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
+    if test "${MODAK_COPIED:-}" = no || # large results are not copied twice
+        { test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; }; then
         printf 'modak: not everything could be copied from %s on %s: the directory is kept\\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
@@ -160,7 +161,8 @@ def stage_out(job: JobSpec) -> tuple[Line, ...]:
         return ()
     advice = ": check that the run wrote them there, and free space and write permission at the destination"
     message = ("results could not be copied out of ", variable("MODAK_SCRATCH"), advice)
-    return section("stage out", (need(run("modak_stage_out"), NOT_STAGED, *message), ours("MODAK_COPIED=1")))
+    copied = ours("modak_stage_out || { MODAK_COPIED=no; false; }")
+    return section("stage out", (need(copied, NOT_STAGED, *message), ours("MODAK_COPIED=yes")))
 
 
 def gather_log(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:

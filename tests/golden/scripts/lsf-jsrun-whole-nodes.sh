@@ -12,7 +12,7 @@
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
-cd -- "${LS_SUBCWD:?}"
+cd -- "${LS_SUBCWD:?submit this script with bsub}"
 modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- environment

@@ -15,7 +15,7 @@
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
-cd -- "${PBS_O_WORKDIR:?}"
+cd -- "${PBS_O_WORKDIR:?submit this script with qsub}"
 modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- environment

@@ -16,7 +16,7 @@
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
-cd -- "${SLURM_SUBMIT_DIR:?}"
+cd -- "${SLURM_SUBMIT_DIR:?submit this script with sbatch}"
 modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- environment

@@ -18,7 +18,7 @@
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
-cd -- "${SLURM_SUBMIT_DIR:?}"
+cd -- "${SLURM_SUBMIT_DIR:?submit this script with sbatch}"
 modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- at exit, however the job ends: modak-result-JOB.json records the outcome (the job itself is below)
@@ -212,7 +212,8 @@ modak_stage_out() {
 }
 modak_tidy() {
     cd -- "${MODAK_HERE}" || return 0
-    if test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
+    if test "${MODAK_COPIED:-}" = no || # large results are not copied twice
+        { test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; }; then
         printf 'modak: not everything could be copied from %s on %s: the directory is kept\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
@@ -299,9 +300,9 @@ MODAK_ENDED="$(modak_now)"
 modak_kept
 
 # --- stage out
-modak_stage_out ||
+modak_stage_out || { MODAK_COPIED=no; false; } ||
     modak_stop 80 "results could not be copied out of ${MODAK_SCRATCH:?}: check that the run wrote them there, and free space and write permission at the destination"
-MODAK_COPIED=1
+MODAK_COPIED=yes
 
 # --- after the run, on the first node
 tar -cf results.tar results

@@ -13,7 +13,7 @@
 # --- stop at the first error; unset inherited variables that could run code
 set -e -o pipefail
 unset BASH_ENV ENV CDPATH
-cd -- "${SLURM_SUBMIT_DIR:?}"
+cd -- "${SLURM_SUBMIT_DIR:?submit this script with sbatch}"
 modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- at exit, however the job ends
@@ -96,7 +96,8 @@ modak_stage_out() {
 }
 modak_tidy() {
     cd -- "${MODAK_HERE}" || return 0
-    if test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; then
+    if test "${MODAK_COPIED:-}" = no || # large results are not copied twice
+        { test -n "${MODAK_STARTED:-}" && test -z "${MODAK_COPIED:-}" && ! modak_stage_out; }; then
         printf 'modak: not everything could be copied from %s on %s: the directory is kept\n' "${MODAK_SCRATCH}" "$(uname -n)" >&2
         return 0
     fi
@@ -114,7 +115,7 @@ srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=64 --cpu-bind=core
         --rdzv-endpoint="${MODAK_RDZV_HOST:?}":"${MODAK_RDZV_PORT:?}" train.py --model resnet50
 
 # --- stage out
-modak_stage_out ||
+modak_stage_out || { MODAK_COPIED=no; false; } ||
     modak_stop 80 "results could not be copied out of ${MODAK_SCRATCH:?}: check that the run wrote them there, and free space and write permission at the destination"
-MODAK_COPIED=1
+MODAK_COPIED=yes
 MODAK_DONE=1 # no signal has cut the script short
