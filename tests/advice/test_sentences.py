@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,16 +14,17 @@ from modak.advice.sentences import FIGURES, advise
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import Shape
 from modak.dsl import Application, Data, JobOptions, Objective, Optimisation, Prediction, Request, StageIn, Workload
-from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.facts import Result
 from modak.normalise import normalise
-from modak.optimise import optimise, recommend
+from modak.optimise import Recommendation, optimise, recommend
 from modak.perfmodel import fit
 from modak.target import resolve
 from modak.text.amounts import size
+from tests.choosing.asked import SPREAD, Known, asked, changed
 from tests.conftest import ROOT
+from tests.runs import ran
 from tests.test_nextruns import shortened
 
-Known = Callable[[str | None], Facts]
 IMAGENET = Data(size_bytes=42e9, files=1_281_167)
 
 
@@ -38,6 +39,18 @@ def chosen(
     target = resolve(request.model_copy(update={"target": request.target.model_copy(update={"name": system})}), known(None))
     told = Prediction(value=3600.0, lower=3000.0, upper=4320.0, per_unit=40.0, per="epoch", basis="measured")
     return Chosen(request, target, Shape(2, 22, batch_size=batch), nodes, told)
+
+
+def by(
+    known: Known, runs: Iterable[Result], workload: Mapping[str, Any] | None = None, system: str = "supermuc-ng", **job: Any
+) -> Recommendation:
+    """The recommendation for ``solver`` with these results and no others."""
+    return recommend(asked(system, optimisation={"workload": workload or {}}, **job), replace(known(None), models=fit(runs)))
+
+
+def of_sizes(*sizes: float, power: float = 1.0, **params: str) -> list[Result]:
+    """Runs of problems of so many ``n`` on 1, 2 and 4 nodes."""
+    return [ran(n**power / p, nodes=p, params={"n": str(n), **params}) for n in sizes for p in (1, 2, 4)]
 
 
 def sentences(known: Known, one: Chosen, name: str) -> tuple[str, ...]:
@@ -79,23 +92,18 @@ def test_the_warm_up_of_fine_tuning_is_a_small_part_of_it(known: Known) -> None:
 )
 def test_a_wide_interval_of_a_measured_time_is_explained(known: Known, factors: list[tuple[float, ...]], told: str | None) -> None:
     """By what scatters."""
-    key, layout = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s"), {"ranks_per_node": 48}
     times = [(n, 1000 / n * factor) for n, several in zip((1, 2, 4, 8, 16), factors, strict=True) for factor in several]
-    models = tuple(fit(Result(series=key, layout=Layout(nodes=n, **layout), value=time) for n, time in times))
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 4}}
-    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    runs = [ran(time, nodes=n, ranks_per_node=48) for n, time in times]
+    advice = by(known, runs, application__app_type="mpi", job_options__node_count=4).advice
     assert [text.startswith(told or "") for text in advice if "scatter" in text] == [True] * bool(told)
 
 
 @pytest.mark.parametrize("repeats", [(1,), (0.999, 1, 1.001)])
 def test_a_wide_interval_by_what_others_scatter_is_not_said_to_be_of_the_own_runs(known: Known, repeats: tuple[float, ...]) -> None:
     """Which are too few to show it, or agree."""
-    key = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    own = [(n, 48, 1000 / n * factor) for n in (4, 8) for factor in repeats]
-    other = [(n, 12, 2000 / n * factor) for n in (1, 2, 4, 8) for factor in (0.7, 1, 1.4)]
-    models = tuple(fit(Result(series=key, layout=Layout(nodes=n, ranks_per_node=ranks), value=time) for n, ranks, time in own + other))
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 4}}
-    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    own = [ran(1000 / n * factor, nodes=n, ranks_per_node=48) for n in (4, 8) for factor in repeats]
+    other = [ran(2000 / n * factor, nodes=n, ranks_per_node=12) for n in (1, 2, 4, 8) for factor in (0.7, 1, 1.4)]
+    advice = by(known, own + other, application__app_type="mpi", job_options__node_count=4).advice
     assert [text.startswith("other runs of this application on supermuc-ng/thin scatter") for text in advice if "scatter" in text] == [True]
 
 
@@ -111,14 +119,11 @@ def test_a_wide_interval_by_what_others_scatter_is_not_said_to_be_of_the_own_run
 )
 def test_training_beside_gpus_is_told_of_them(known: Known, request_says: dict[str, Any], told: bool) -> None:
     """Where the default partition has none and the request says nothing of GPUs or nodes."""
-    facts = known(None)
-    system = facts.systems["zenith"]
-    (plain,) = system.partitions
+    (plain,) = known(None).systems["zenith"].partitions
     node = plain.node.model_copy(update={"accelerator": "a100-sxm4-40gb", "accelerators": 4})
     both = (plain.model_copy(update={"default": True}), plain.model_copy(update={"name": "gpu", "node": node, "default": False}))
-    facts = replace(facts, systems={**facts.systems, "zenith": system.model_copy(update={"partitions": both})})
     job = {"target": {"name": "zenith"}, "optimisation": {"app_type": "ai_training"}, **request_says}
-    advice = optimise(normalise({"job": job}).request, facts).plan.advice
+    advice = optimise(normalise({"job": job}).request, changed(known, "zenith", partitions=both)(None)).plan.advice
     said = "zenith has nodes with GPUs: gpu (4 x a100-sxm4-40gb); set job_options.request_gpus to use them"
     assert [text for text in advice if "GPUs" in text] == [said] * told
 
@@ -148,27 +153,20 @@ def test_the_start_up_of_a_short_pilot_is_told(
     known: Known, seconds: float, done: dict[str, str], asked: dict[str, Any], said: str | None
 ) -> None:
     """Where another length is asked for; how to measure it, too."""
-    key = SeriesKey(application="a", system="supermuc-ng", metric="wall_time", unit="s", params=done)
-    models = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=seconds)])
-    job = {
-        "target": {"name": "supermuc-ng"},
-        "optimisation": {"workload": {"application": "a", **asked}, "objective": {"max_nodes": 1}},
-    }
-    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    run = ran(seconds, nodes=1, ranks_per_node=48, threads_per_rank=1, params=done)
     how = "let the program print the time of an epoch, or the speed of its work, and name that in workload.metric, or measure a longer run"
     if "metric" in asked:
         how = "the job's result, with epoch_time in it, will show"
-    assert [text for text in advice if "start-up" in text] == ([f"the predicted time is {said}{how}"] if said else [])
+    said_of_it = [text for text in by(known, [run], asked, job_options__node_count=1).advice if "start-up" in text]
+    assert said_of_it == ([f"the predicted time is {said}{how}"] if said else [])
 
 
 @pytest.mark.parametrize("written", [True, False])
 def test_only_a_result_that_is_written_tells_the_speed_of_a_short_pilot(known: Known, written: bool) -> None:
     """Without one the metric of the request is left out."""
-    key = SeriesKey(application="a", system="supermuc-ng", metric="wall_time", unit="s", params={"epochs": "2"})
-    models = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=48, threads_per_rank=1), value=20.0)])
-    work = {"application": "a", "epochs": 50, "metric": {"name": "epoch_time", "unit": "s", "pattern": "epoch: ([0-9.]+)"}}
-    job = {"target": {"name": "supermuc-ng"}, "application": {"write_result": written}, "optimisation": {"workload": work}}
-    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    run = ran(20.0, nodes=1, ranks_per_node=48, threads_per_rank=1, params={"epochs": "2"})
+    work = {"epochs": 50, "metric": {"name": "epoch_time", "unit": "s", "pattern": "epoch: ([0-9.]+)"}}
+    advice = by(known, [run], work, application__write_result=written).advice
     assert [text.endswith("the job's result, with epoch_time in it, will show") for text in advice if "start-up" in text] == [written]
 
 
@@ -266,8 +264,7 @@ def test_an_unknown_batch_is_said_to_be_unknown(known: Known) -> None:
 
 def test_the_batch_of_results_in_another_layout_is_told(known: Known) -> None:
     """It is none of the request's, and may be the one that the program has."""
-    key = SeriesKey(application="net", system="stampede2", metric="epoch_time", unit="s")
-    (curve,) = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=4, batch_size=64), value=100.0)])
+    (curve,) = fit([ran(100.0, nodes=1, ranks_per_node=4, batch_size=64, system="stampede2", metric="epoch_time")])
     (text,) = sentences(known, replace(chosen(known, batch=None), curve=curve), "learning-rate-scaling")
     assert "896 times the batch per worker (not stated in the request; the results have 64)" in text
 
@@ -383,14 +380,10 @@ def test_jobs_of_an_array_are_not_given_a_node_each_without_a_word(known: Known,
 
 
 @pytest.mark.parametrize(("asked", "said"), [(None, 1), ("clic", 0)])
-def test_a_data_set_that_is_taken_for_the_jobs_is_named(asked: str | None, said: int) -> None:
+def test_a_data_set_that_is_taken_for_the_jobs_is_named(known: Known, asked: str | None, said: int) -> None:
     """It may be another one; and the job's result counts for it only if the request names it."""
-    series = SeriesKey(application="net", dataset="clic", system="here", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=1), value=10.0)])
-    work = {"workload": {"application": "net", "dataset": asked}}
-    request = normalise({"job": {"optimisation": work, "target": {"name": "here"}}}).request
-    told = recommend(request, Facts(version="1", models=curves)).advice
-    assert sum("is for data set 'clic'" in text for text in told) == said
+    run = ran(10.0, nodes=1, ranks_per_node=4, threads_per_rank=1, system="here", dataset="clic")
+    assert sum("is for data set 'clic'" in text for text in by(known, [run], {"dataset": asked}, "here").advice) == said
 
 
 def test_what_runs_before_and_after_is_said_to_be_in_no_limit(known: Known) -> None:
@@ -477,21 +470,15 @@ def test_a_transferred_time_says_what_differs(known: Known) -> None:
 )
 def test_a_time_of_another_data_set_is_told_to_be_taken_as_it_is(known: Known, metric: str, unit: str, scaled: bool) -> None:
     """A rate of samples follows the samples of the request."""
-    key = SeriesKey(application="app", system="supermuc-ng", dataset="small", metric=metric, unit=unit)
-    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100.0) for nodes in (1, 2, 4))
-    workload = {"application": "app", "dataset": "large", "epochs": 2, "samples": 1000}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
-    (text,) = [text for text in recommend(request, replace(known(None), models=models)).advice if "dataset small" in text]
-    assert ("; their time is not scaled to the " in text) == (not scaled)
+    runs = [ran(100.0, nodes=nodes, dataset="small", metric=metric, unit=unit) for nodes in (1, 2, 4)]
+    advice = by(known, runs, {"dataset": "large", "epochs": 2, "samples": 1000}).advice
+    assert ["; their time is not scaled to the " in text for text in advice if "dataset small" in text] == [not scaled]
 
 
 def test_a_time_of_another_number_of_samples_is_told_to_be_scaled(known: Known) -> None:
     """Where the results give their own: half as many take half the time."""
-    key = SeriesKey(application="app", system="supermuc-ng", dataset="small", params={"samples": "2000"}, metric="epoch_time", unit="s")
-    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100.0) for nodes in (1, 2, 4))
-    workload = {"application": "app", "dataset": "large", "epochs": 1, "samples": 1000}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
-    found = recommend(request, replace(known(None), models=models))
+    series = {"dataset": "small", "params": {"samples": "2000"}, "metric": "epoch_time"}
+    found = by(known, [ran(100.0, nodes=nodes, **series) for nodes in (1, 2, 4)], {"dataset": "large", "epochs": 1, "samples": 1000})
     assert found.choices[0].prediction.per_unit == pytest.approx(50)
     (text,) = [text for text in found.advice if "dataset small" in text]
     assert text.endswith("; their time is scaled from 2000 samples per epoch to 1000, as if each took as long")
@@ -499,15 +486,9 @@ def test_a_time_of_another_number_of_samples_is_told_to_be_scaled(known: Known) 
 
 def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:
     """The time follows a trend, which is said with the nearest size; it is no difference that only widens the interval."""
-    keys = [
-        SeriesKey(application="app", system="supermuc-ng", params={"n": str(n)}, metric="wall_time", unit="s") for n in (500, 1000, 2000)
-    ]
-    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) ** 3 / p * 1e-6) for key in keys for p in (1, 2, 4)]
-    workload = {"application": "app", "params": {"n": 4000}}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
-    found = recommend(request, replace(known(None), models=fit(runs)))
-    assert "this problem size was not measured: the time follows the trend over 3 measured ones, the nearest with n 2000" in found.advice
-    assert not [text for text in found.advice if "interval is wider" in text and " n 2000" in text]
+    found = by(known, of_sizes(5, 10, 20, power=3), {"params": {"n": 40}})
+    assert "this problem size was not measured: the time follows the trend over 3 measured ones, the nearest with n 20" in found.advice
+    assert not [text for text in found.advice if "interval is wider" in text and " n 20" in text]
     (rests,) = (text for text in found.advice if "rests on" in text)
     assert rests == "the prediction rests on 9 results; of the nearest problem size there are 3 results on 1 to 4 nodes of supermuc-ng"
     for nodes, one in ((choice.configuration.nodes, choice.prediction) for choice in found.choices):
@@ -517,51 +498,27 @@ def test_a_problem_size_that_nobody_ran_is_told(known: Known) -> None:
 @pytest.mark.parametrize(("n", "told"), [("0", True), (0, True), ("-5", True), ("1e300", True), ("huge", False), (4000, False)])
 def test_a_number_that_is_no_size_is_told(known: Known, n: str | int, told: bool) -> None:
     """Its time is that of the nearest size, as if it were a text."""
-    keys = [
-        SeriesKey(application="app", system="supermuc-ng", params={"n": size}, metric="wall_time", unit="s") for size in ("500", "1000")
-    ]
-    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4)]
-    workload = {"application": "app", "params": {"n": n}}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
-    advice = recommend(request, replace(known(None), models=fit(runs))).advice
+    advice = by(known, of_sizes(500, 1000), {"params": {"n": n}}).advice
     assert any(text.startswith(f"workload.params.n {n} is no size, so") for text in advice) == told
 
 
-@pytest.mark.parametrize(("solver", "what"), [("cg", "problem size"), ("gmres", "problem size with this solver")])
-def test_a_problem_size_that_another_variant_ran_is_not_told_to_be_unmeasured(known: Known, solver: str, what: str) -> None:
+@pytest.mark.parametrize(("solver", "n", "what"), [("cg", 4000, "problem size"), ("gmres", 1000, "problem size with this solver")])
+def test_a_problem_size_that_another_variant_ran_is_not_told_to_be_unmeasured(known: Known, solver: str, n: int, what: str) -> None:
     """It is the solver that did not run it."""
-    keys = [
-        SeriesKey(application="app", system="supermuc-ng", params={"n": str(n), "solver": "cg"}, metric="wall_time", unit="s")
-        for n in (500, 1000, 2000)
-    ]
-    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4)]
-    workload = {"application": "app", "params": {"n": 1000 if solver == "gmres" else 4000, "solver": solver}}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
-    advice = recommend(request, replace(known(None), models=fit(runs))).advice
+    advice = by(known, of_sizes(500, 1000, 2000, solver="cg"), {"params": {"n": n, "solver": solver}}).advice
     assert [text.partition(" was not")[0] for text in advice if "was not measured" in text] == [f"this {what}"]
     assert [text for text in advice if "; of the nearest problem size there are 3 results" in text]
 
 
 @pytest.mark.parametrize(
-    ("n", "batch", "what"),
-    [
-        (500, 64, "setting"),
-        (900, 32, "problem size"),
-        (900, 64, "problem size with this setting"),
-    ],
+    ("n", "batch", "what"), [(500, 64, "setting"), (900, 32, "problem size"), (900, 64, "problem size with this setting")]
 )
 def test_a_setting_that_nobody_ran_is_no_problem_size(known: Known, n: int, batch: int, what: str) -> None:
     """Numbers of `autotuning.setting` follow the same trend, under their own name."""
-    keys = [
-        SeriesKey(application="app", system="supermuc-ng", params={"n": str(n), "batch": str(b)}, metric="wall_time", unit="s")
-        for n in (500, 1000)
-        for b in (8, 16, 32)
-    ]
-    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4)]
-    wanted = {"workload": {"application": "app", "params": {"n": n}}, "autotuning": {"setting": {"options": {"--batch": batch}}}}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": wanted}}).request
-    said = [text for text in recommend(request, replace(known(None), models=fit(runs))).advice if "was not measured" in text]
-    assert [text.partition(" was not")[0] for text in said] == [f"this {what}"]
+    runs = [run for each in (8, 16, 32) for run in of_sizes(500, 1000, batch=str(each))]
+    wanted = {"workload": {"params": {"n": n}}, "autotuning": {"setting": {"options": {"--batch": batch}}}}
+    advice = recommend(asked(optimisation=wanted), replace(known(None), models=fit(runs))).advice
+    assert [text.partition(" was not")[0] for text in advice if "was not measured" in text] == [f"this {what}"]
 
 
 @pytest.mark.parametrize(
@@ -575,100 +532,65 @@ def test_a_setting_that_nobody_ran_is_no_problem_size(known: Known, n: int, batc
 )
 def test_a_text_that_hides_the_trend_over_problem_sizes_is_told(known: Known, named: dict[str, Any], told: list[str]) -> None:
     """Two measured sizes do not show that it only names the size: without it, the time would follow the trend."""
-    sizes, text = (500, 1000), "params" if "params" in named else "dataset"
-    keys = [
-        SeriesKey(
-            application="app",
-            system="supermuc-ng",
-            dataset=f"d{n}" if text == "dataset" else None,
-            params={"n": str(n)} | ({"mesh": f"d{n}"} if text == "params" else {}),
-            metric="wall_time",
-            unit="s",
-        )
-        for n in sizes
-    ]
-    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4)]
-    workload = {"application": "app", **named, "params": {"n": 4000, **named.get("params", {})}}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
-    advice = recommend(request, replace(known(None), models=fit(runs))).advice
-    said = [line.partition("because of ")[2].partition(" the time")[0] for line in advice if "does not follow the trend" in line]
-    assert said == told
+    if "params" in named:
+        runs = [run for n in (500, 1000) for run in of_sizes(n, mesh=f"d{n}")]
+    else:
+        runs = [ran(n / p, nodes=p, dataset=f"d{n}", params={"n": str(n)}) for n in (500, 1000) for p in (1, 2, 4)]
+    advice = by(known, runs, {**named, "params": {"n": 4000, **named.get("params", {})}}).advice
+    assert [line.partition("because of ")[2].partition(" the time")[0] for line in advice if "does not follow the trend" in line] == told
 
 
 def test_a_text_that_results_share_does_not_hide_the_trend(known: Known) -> None:
     """Only the tag is to blame, which they do not have."""
-    keys = [
-        SeriesKey(application="app", system="supermuc-ng", dataset="d", params={"n": str(n), "solver": "cg"}, metric="wall_time", unit="s")
-        for n in (500, 1000, 2000)
-    ]
-    runs = [Result(series=key, layout=Layout(nodes=p), value=float(key.params["n"]) / p) for key in keys for p in (1, 2, 4)]
-    workload = {"application": "app", "dataset": "d", "params": {"n": 4000, "solver": "cg", "tag": "x"}}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": workload}}}).request
-    advice = recommend(request, replace(known(None), models=fit(runs))).advice
+    runs = [ran(n / p, nodes=p, dataset="d", params={"n": str(n), "solver": "cg"}) for n in (500, 1000, 2000) for p in (1, 2, 4)]
+    advice = by(known, runs, {"dataset": "d", "params": {"n": 4000, "solver": "cg", "tag": "x"}}).advice
     assert [line for line in advice if line.startswith("because of workload.params.tag 'x' the time does not follow the trend")]
 
 
 @pytest.mark.parametrize(("there", "here", "said"), [(2, 0, ["on GPUs"]), (0, 2, ["without GPUs"]), (2, 2, []), (None, 2, [])])
 def test_results_on_gpus_and_without_differ(known: Known, there: int | None, here: int, said: list[str]) -> None:
     """Of results that do not say where they ran nothing is known."""
-    key = SeriesKey(application="resnet50", dataset=None, system="stampede2", metric="epoch_time", unit="s")
-    (curve,) = fit([Result(series=key, layout=Layout(nodes=1, gpus_per_node=there), value=90.0)])
+    (curve,) = fit([ran(90.0, nodes=1, gpus_per_node=there, application="resnet50", system="stampede2", metric="epoch_time")])
     one = replace(chosen(known), shape=Shape(2, 22, gpus_per_node=here), curve=curve)
     assert [text.rpartition(": ")[2] for text in unlike.differences(one) if "GPUs" in text] == said
 
 
 def test_times_from_runs_on_gpus_say_so_where_there_are_none(known: Known) -> None:
     """Nodes without GPUs have a layout of their own then, and a time that is transferred."""
-    key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
-    models = fit(Result(series=key, layout=Layout(nodes=nodes, gpus_per_node=4), value=100 / nodes) for nodes in (1, 2, 4))
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}}}).request
-    found = recommend(request, replace(known(None), models=models))
+    found = by(known, [ran(100 / nodes, nodes=nodes, gpus_per_node=4) for nodes in (1, 2, 4)])
     assert (found.choices[0].configuration.gpus_per_node, found.choices[0].prediction.basis) == (0, "transferred")
     assert any("the results differ from this run" in text and text.endswith("on GPUs") for text in found.advice)
 
 
 def test_times_of_runs_with_two_switches_name_both(known: Known) -> None:
     """Where all results have a graph compiler and half precision on, and the request names neither."""
-    key = SeriesKey(
-        application="net", framework="tensorflow", compiler="xla", precision="fp16", system="dgx-1", metric="epoch_time", unit="s"
-    )
-    models = fit([Result(series=key, layout=Layout(nodes=1, gpus_per_node=gpus), value=100 / gpus) for gpus in (1, 2, 4)])
-    asked = {"app_type": "ai_training", "ai_training": {"tensorflow": {}}, "workload": {"application": "net", "epochs": 1}}
-    found = recommend(normalise({"job": {"target": {"name": "dgx-1"}, "optimisation": asked}}).request, replace(known(None), models=models))
-    assert any("the results differ from this run" in text and "compiler xla" in text for text in found.advice)
-    assert any(text.startswith("the predicted time is for precision fp16") for text in found.advice)
+    series = {"framework": "tensorflow", "compiler": "xla", "precision": "fp16", "system": "dgx-1", "metric": "epoch_time"}
+    models = fit([ran(100 / gpus, nodes=1, gpus_per_node=gpus, **series) for gpus in (1, 2, 4)])
+    wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": {}}, "workload": {"epochs": 1}}
+    advice = recommend(asked("dgx-1", optimisation=wanted), replace(known(None), models=models)).advice
+    assert any("the results differ from this run" in text and "compiler xla" in text for text in advice)
+    assert any(text.startswith("the predicted time is for precision fp16") for text in advice)
 
 
 def test_a_layout_that_nobody_ran_is_told(known: Known) -> None:
     """Three ranks per node follow from one, two and four."""
-    counts = {"application": {"app_tag": "3dgan", "threads": 16}, "job_options": {"process_count_per_node": 3, "node_count": 8}}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, **counts}}).request
-    advice = recommend(request, known("3dgan")).advice
+    counts = {"process_count_per_node": 3, "node_count": 8}
+    advice = recommend(asked(application="3dgan", application__threads=16, job_options=counts), known("3dgan")).advice
     assert any("the interval is wider" in text and text.endswith("layouts other than 3x16") for text in advice)
 
 
 def test_a_trend_over_layouts_rests_on_more_than_its_nearest_one(known: Known) -> None:
     """The number of results is that of all layouts; the nodes are those of the nearest."""
-    key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
-    runs = [
-        Result(series=key, layout=Layout(nodes=p, ranks_per_node=r, threads_per_rank=48 // r), value=100 / p)
-        for r in (2, 8, 16)
-        for p in (1, 2, 4)
-    ]
-    counts = {"application": {"threads": 12}, "job_options": {"process_count_per_node": 4, "node_count": 2}}
-    document = {"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}, **counts}}
-    advice = recommend(normalise(document).request, replace(known(None), models=fit(runs))).advice
+    runs = [ran(100 / p, nodes=p, ranks_per_node=r, threads_per_rank=48 // r) for r in (2, 8, 16) for p in (1, 2, 4)]
+    advice = by(known, runs, application__threads=12, job_options={"process_count_per_node": 4, "node_count": 2}).advice
     assert "the prediction rests on 9 results; of the nearest layout there are 3 results on 1 to 4 nodes of supermuc-ng" in advice
 
 
 def test_ranks_that_nobody_ran_are_told_with_all_results_of_the_trend(known: Known) -> None:
     """Forty-eight ranks follow from up to 24 of one thread and from layouts of several: of seven results, not of the four on the curve."""
-    key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
     ways = ((3, 1), (6, 1), (12, 1), (24, 1), (12, 2), (6, 4), (6, 2))
-    runs = [Result(series=key, layout=Layout(nodes=1, ranks_per_node=r, threads_per_rank=t), value=1000 / (r * t) ** 0.9) for r, t in ways]
-    counts = {"application": {"threads": 1}, "job_options": {"process_count_per_node": 48, "node_count": 1}}
-    document = {"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}, **counts}}
-    found = recommend(normalise(document).request, replace(known(None), models=fit(runs)))
+    runs = [ran(1000 / (r * t) ** 0.9, nodes=1, ranks_per_node=r, threads_per_rank=t) for r, t in ways]
+    found = by(known, runs, application__threads=1, job_options={"process_count_per_node": 48, "node_count": 1})
     assert (found.choices[0].prediction.basis, found.choices[0].prediction.results_used) == ("transferred", 7)
     assert "the results differ from this run, so the interval is wider: layouts other than 48x1" in found.advice
 
@@ -679,10 +601,8 @@ def test_ranks_that_nobody_ran_are_told_with_all_results_of_the_trend(known: Kno
 )
 def test_more_ranks_than_a_node_runs_at_once_are_told(known: Known, ranks: int, asked: dict[str, int], told: bool) -> None:
     """A node of SuperMUC-NG runs 96 threads: results with more give the ranks of all nodes, perhaps, unless the request wants so many."""
-    key = SeriesKey(application="app", system="supermuc-ng", metric="wall_time", unit="s")
-    runs = [Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=1), value=100 / nodes) for nodes in (1, 2)]
-    job = {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "app"}}, "job_options": asked}
-    advice = recommend(normalise({"job": job}).request, replace(known(None), models=fit(runs))).advice
+    runs = [ran(100 / nodes, nodes=nodes, ranks_per_node=ranks, threads_per_rank=1) for nodes in (1, 2)]
+    advice = by(known, runs, job_options=asked).advice
     assert any("it runs at most 96 at once; if the results count over all nodes" in text for text in advice) == told
 
 
@@ -696,23 +616,20 @@ def test_without_a_system_results_are_not_called_unknown(known: Known) -> None:
 
 def test_results_that_name_no_system_are_not_those_of_a_system_that_is_named(known: Known) -> None:
     """They may be, and the advice says how to tell."""
-    key = SeriesKey(application="app", metric="wall_time", unit="s")
-    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100 / nodes) for nodes in (1, 2, 4))
-    request = normalise({"job": {"target": {"name": "here"}, "optimisation": {"workload": {"application": "app"}}}}).request
-    found = recommend(request, replace(known(None), models=models))
+    found = by(known, [ran(100 / nodes, nodes=nodes, system=None) for nodes in (1, 2, 4)], system="here")
     again = "load them again, if they are yours, with 'modak load FILE --set system=here --replace'"
     how = f"{again} and the earlier options of that file, if any"
-    assert (found.choices[0].prediction.basis, found.advice[0]) == ("none", f"results of 'app' name no system: if they are of here, {how}")
+    assert (found.choices[0].prediction.basis, found.advice[0]) == (
+        "none",
+        f"results of 'solver' name no system: if they are of here, {how}",
+    )
 
 
 @pytest.mark.parametrize(("samples", "fields"), [(None, ["optimisation.workload.samples"]), (1000.0, [])])
 def test_throughputs_ask_for_the_samples_of_an_epoch(samples: float | None, fields: list[str], known: Known) -> None:
     """Without them results are there and no time is: the warning names the field, rather than that nothing was measured."""
-    key = SeriesKey(application="app", system="supermuc-ng", metric="throughput", unit="samples/s")
-    models = fit(Result(series=key, layout=Layout(nodes=nodes), value=100.0 * nodes) for nodes in (1, 2, 4))
-    work = {"application": "app", "epochs": 2, "samples": samples}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": work}}}).request
-    found = recommend(request, replace(known(None), models=models))
+    runs = [ran(100.0 * nodes, nodes=nodes, metric="throughput", unit="samples/s") for nodes in (1, 2, 4)]
+    found = by(known, runs, {"epochs": 2, "samples": samples})
     assert [warning.field for warning in found.warnings] == fields
     assert (found.choices[0].prediction.value is None) == bool(fields)
 
@@ -753,10 +670,10 @@ def test_fp16_is_advised_where_gpus_compute_it_faster(
 
 def _advice_for(known: Known, precision: str, measured_on: str) -> Sequence[str]:
     """The advice on a training that was measured in one precision, and whose request gives none."""
-    key = SeriesKey(application="net", framework="tensorflow", precision=precision, system=measured_on, metric="epoch_time", unit="s")
-    models = fit([Result(series=key, layout=Layout(nodes=1, gpus_per_node=gpus), value=100.0 / gpus) for gpus in (1, 2, 4)])
-    asked = {"app_type": "ai_training", "ai_training": {"tensorflow": {}}, "workload": {"application": "net", "epochs": 2}}
-    request = normalise({"job": {"application": {"executable": "./t.py"}, "target": {"name": "dgx-1-v100"}, "optimisation": asked}}).request
+    series = {"framework": "tensorflow", "precision": precision, "system": measured_on, "metric": "epoch_time"}
+    models = fit([ran(100.0 / gpus, nodes=1, gpus_per_node=gpus, **series) for gpus in (1, 2, 4)])
+    wanted = {"app_type": "ai_training", "ai_training": {"tensorflow": {}}, "workload": {"epochs": 2}}
+    request = asked("dgx-1-v100", application__executable="./t.py", optimisation=wanted)
     return optimise(request, replace(known(None), models=models)).plan.advice
 
 
@@ -800,16 +717,9 @@ def test_times_far_beyond_the_data_are_called_guesses(known: Known, largest: int
 )
 def test_unknown_cores_of_gpus_are_told(known: Known, name: str, stated: dict[str, int], options: dict[str, int], told: bool) -> None:
     """On a system that nobody described each rank would get one core, if neither request nor results say more."""
-    series = SeriesKey(application="net", framework="pytorch", system=name, metric="epoch_time", unit="s")
-    models = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=8, **stated), value=90.0)])
-    wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
-    job = {
-        "application": {"app_tag": "net", "executable": "t.py"},
-        "target": {"name": name},
-        "job_options": options,
-        "optimisation": wanted,
-    }
-    advice = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan.advice
+    models = fit([ran(90.0, nodes=1, gpus_per_node=8, framework="pytorch", system=name, metric="epoch_time", **stated)])
+    request = asked(name, application__executable="t.py", job_options=options, optimisation=SPREAD)
+    advice = optimise(request, replace(known(None), models=models)).plan.advice
     assert any(sentence.startswith(f"how many cores go with each GPU of {name} is") for sentence in advice) == told
 
 
@@ -890,10 +800,9 @@ def test_a_batch_that_results_or_request_do_not_state_is_told(
     known: Known, measured: int | None, asked: int | None, said: str | None
 ) -> None:
     """The time is told as measured, and may be of another batch than the one that the program runs with."""
-    key = SeriesKey(application="net", framework="pytorch", system="dgx-1-v100", metric="throughput", unit="samples/s")
-    run = Result(series=key, layout=Layout(nodes=1, gpus_per_node=8, batch_size=measured), value=1000.0)
-    work = {"application": "net", "samples": 1e6, "batch_size": asked}
-    training = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}, "workload": work}
+    series = {"framework": "pytorch", "system": "dgx-1-v100", "metric": "throughput", "unit": "samples/s"}
+    run = ran(1000.0, nodes=1, gpus_per_node=8, batch_size=measured, **series)
+    training = {**SPREAD, "workload": {"application": "solver", "samples": 1e6, "batch_size": asked}}
     request = normalise({"job": {"optimisation": training, "target": {"name": "dgx-1-v100"}}}).request
     advice = recommend(request, replace(known(None), models=fit([run]))).advice
     assert [text.partition("; ")[0].partition(": let")[0] for text in advice if "batch_size" in text] == ([said] if said else [])
