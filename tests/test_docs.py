@@ -81,12 +81,15 @@ def test_every_metric_and_accelerator_is_documented() -> None:
     assert [one.name for one in known if not written(one.name)] == [], "name these in the list of accelerators of docs/knowledge.md"
 
 
-def test_every_condition_of_rules_is_documented() -> None:
-    """Administrators find all keys of ``when`` on the page that explains them."""
-    from modak.facts.rules import Condition
+@pytest.mark.parametrize("kind", ["system", "rule"])
+def test_every_field_of_systems_and_rules_is_documented(kind: str) -> None:
+    """What an administrator's files may say, with the conditions of rules."""
+    from modak.schemas import schema
 
-    page = (ROOT / "docs/images-and-rules.md").read_text()
-    assert [name for name in Condition.model_fields if f"`{name}`" not in page] == [], "name these in docs/images-and-rules.md"
+    whole = schema(kind)
+    fields = {name for part in (whole, *whole["$defs"].values()) for name in part.get("properties", ())} - {"$schema"}
+    assert len(fields) > 20
+    assert [name for name in sorted(fields) if not written(name)] == [], "describe these in docs/knowledge.md or docs/images-and-rules.md"
 
 
 def with_examples() -> list[str]:
