@@ -149,6 +149,17 @@ def test_percentages_are_written_without_a_blank() -> None:
     assert apart == []
 
 
+def test_rows_of_a_table_have_the_cells_of_its_header() -> None:
+    """Two tables without a blank line between them would be shown as one, and a ``|`` in a cell would begin another."""
+    tables = [
+        (file.name, [len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()])
+        for file in PAGES
+        for table in re.findall(r"(?:^\|.*\n)+", re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    ]
+    assert len(tables) > 100
+    assert [(name, cells) for name, cells in tables if len(set(cells)) > 1] == []
+
+
 def sections(page: Path) -> set[str]:
     """The names of a page's headings in links, as GitHub makes them."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
