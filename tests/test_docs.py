@@ -81,12 +81,15 @@ def test_every_metric_and_accelerator_is_documented() -> None:
     assert [one.name for one in known if not written(one.name)] == [], "name these in the list of accelerators of docs/knowledge.md"
 
 
-def test_every_condition_of_rules_is_documented() -> None:
-    """Administrators find all keys of ``when`` on the page that explains them."""
-    from modak.facts.rules import Condition
+@pytest.mark.parametrize("kind", ["system", "rule"])
+def test_every_field_of_systems_and_rules_is_documented(kind: str) -> None:
+    """What an administrator's files may say, with the conditions of rules."""
+    from modak.schemas import schema
 
-    page = (ROOT / "docs/images-and-rules.md").read_text()
-    assert [name for name in Condition.model_fields if f"`{name}`" not in page] == [], "name these in docs/images-and-rules.md"
+    whole = schema(kind)
+    fields = {name for part in (whole, *whole["$defs"].values()) for name in part.get("properties", ())} - {"$schema"}
+    assert len(fields) > 20
+    assert [name for name in sorted(fields) if not written(name)] == [], "describe these in docs/knowledge.md or docs/images-and-rules.md"
 
 
 def with_examples() -> list[str]:
@@ -144,6 +147,17 @@ def test_percentages_are_written_without_a_blank() -> None:
     code = re.compile(r"^```.*?^```|`[^`]*`", re.DOTALL | re.MULTILINE)
     apart = [f"{file.name}: {text}" for file in PAGES for text in re.findall(r"\S+\d\s+%", code.sub("", file.read_text()))]
     assert apart == []
+
+
+def test_rows_of_a_table_have_the_cells_of_its_header() -> None:
+    """Two tables without a blank line between them would be shown as one, and a ``|`` in a cell would begin another."""
+    tables = [
+        (file.name, [len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()])
+        for file in PAGES
+        for table in re.findall(r"(?:^\|.*\n)+", re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    ]
+    assert len(tables) > 100
+    assert [(name, cells) for name, cells in tables if len(set(cells)) > 1] == []
 
 
 def sections(page: Path) -> set[str]:
