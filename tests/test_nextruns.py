@@ -105,29 +105,29 @@ def test_a_size_that_the_budget_excludes_is_not_to_be_repeated(known: Known) -> 
     assert advice[1] == "repeats would show how much runs scatter, but cost more than the budget"
 
 
-def test_a_run_that_is_nearly_worth_it_is_named_and_can_be_had(many: Facts) -> None:
+def test_a_run_that_is_nearly_worth_it_is_named_and_can_be_had(few: Facts) -> None:
     """By the smallest part of the interval that a run has to narrow."""
-    gains = [(one.step.before - one.step.after) / one.step.before for one in next_runs(request(), many, most=1).proposals if one.step]
-    dull = next_runs(request(), many, most=1, least=0.99)
+    gains = [(one.step.before - one.step.after) / one.step.before for one in next_runs(request(), few, most=1).proposals if one.step]
+    dull = next_runs(request(), few, most=1, least=0.99)
     assert 0.02 <= gains[0] < 0.99
     assert (dull.proposals, dull.notes[0]) == ((), "no run narrows the interval of the decision by 99% or more")
     assert re.search(
         r"all the same, measure [0-9]+ nodes? x .* node-hours\), which narrows the interval by [0-9.]+%; '--gain 0'", dull.notes[-1]
     )
-    assert next_runs(request(), many, most=1, least=0.0).proposals
+    assert next_runs(request(), few, most=1, least=0.0).proposals
 
 
-def test_a_budget_that_is_too_small_for_every_run_is_told_of_the_best(many: Facts) -> None:
+def test_a_budget_that_is_too_small_for_every_run_is_told_of_the_best(few: Facts) -> None:
     """What it narrows, and what it costs."""
-    programme = next_runs(request(), many, most=1, budget=1e-3)
+    programme = next_runs(request(), few, most=1, budget=1e-3)
     assert programme.proposals == ()
     assert programme.notes[0].endswith("within 0.001 node-hours")
     assert "a larger budget allows it" in programme.notes[1]
 
 
-def test_a_run_that_is_too_dear_and_narrows_too_little_is_told_with_both(many: Facts) -> None:
+def test_a_run_that_is_too_dear_and_narrows_too_little_is_told_with_both(few: Facts) -> None:
     """Not repeats of sizes that nobody has measured."""
-    programme = next_runs(request(), many, most=1, budget=1e-3, least=0.99)
+    programme = next_runs(request(), few, most=1, budget=1e-3, least=0.99)
     assert programme.notes[-1].endswith("%: a larger budget and '--gain 0' allow it")
 
 

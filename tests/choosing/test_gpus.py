@@ -7,38 +7,29 @@ from typing import Any
 
 import pytest
 
-from modak.choosing.candidates import enumerate_candidates
 from modak.errors import Infeasible
-from modak.facts import Layout, Result, SeriesKey
-from modak.normalise import normalise
 from modak.optimise import recommend
 from modak.perfmodel import fit
-from modak.target import Target, resolve
-from tests.choosing.asked import SPREAD, TRAINING, Known, candidates, layouts
+from tests.choosing.asked import SPREAD, TRAINING, Known, asked, candidates, changed, layouts, of_mpi
+from tests.runs import ran
 
 
 def test_results_that_do_not_state_their_gpus_hardly_ran_on_few_of_them(known: Known) -> None:
     """Times of steps without a batch size are no rate: all layouts have the time of the rate that states none."""
-    step = SeriesKey(application="net", system="dgx-1-v100", metric="step_time", unit="s")
-    rate = step.model_copy(update={"metric": "throughput", "unit": "samples/s"})
-    steps = [Result(series=step, layout=Layout(nodes=1, gpus_per_node=gpus), value=0.1) for gpus in (1, 8)]
-    models = fit([*steps, Result(series=rate, layout=Layout(nodes=1), value=5000.0)])
-    work = {**SPREAD, "workload": {"application": "net", "samples": 1e6}}
-    request = normalise({"job": {"optimisation": work, "target": {"name": "dgx-1-v100"}}}).request
-    choices = recommend(request, replace(known(None), models=models)).choices
+    steps = [ran(0.1, nodes=1, gpus_per_node=gpus, system="dgx-1-v100", metric="step_time") for gpus in (1, 8)]
+    models = fit([*steps, ran(5000.0, nodes=1, system="dgx-1-v100", metric="throughput", unit="samples/s")])
+    work = {**SPREAD, "workload": {"samples": 1e6}}
+    choices = recommend(asked("dgx-1-v100", optimisation=work), replace(known(None), models=models)).choices
     assert len({choice.prediction.value for choice in choices}) == 1
     assert choices[0].configuration.gpus_per_node == 8
 
 
 @pytest.mark.parametrize(("kind", "gpus"), [(None, 4), ("none", 0)])
-def test_runs_on_gpus_keep_them_where_the_system_is_not_described(kind: str | None, gpus: int) -> None:
+def test_runs_on_gpus_keep_them_where_the_system_is_not_described(known: Known, kind: str | None, gpus: int) -> None:
     """Results are often loaded before anybody writes down what the machine is; a request without accelerators has none."""
-    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, gpus_per_node=4), value=10.0 / n) for n in (1, 2)])
-    wanted = {"opt_build": {"acc_type": kind}}
-    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
-    shapes = enumerate_candidates(request, Target(system=None, name="here"), curves).shapes
-    assert {shape.gpus_per_node for shape in shapes} == {gpus}
+    runs = [ran(10.0 / n, nodes=n, ranks_per_node=4, gpus_per_node=4, system="here") for n in (1, 2)]
+    found = candidates(known, "here", measured=runs, optimisation={"opt_build": {"acc_type": kind}})
+    assert {shape.gpus_per_node for shape in found.shapes} == {gpus}
 
 
 @pytest.mark.parametrize(
@@ -50,40 +41,31 @@ def test_runs_on_gpus_keep_them_where_the_system_is_not_described(kind: str | No
         ({"pytorch": {}, "config": {"distributed_training": True}}, {1, 4}),
     ],
 )
-def test_one_rank_that_drove_several_gpus_does_so_again(options: dict[str, Any], ranks: set[int]) -> None:
+def test_one_rank_that_drove_several_gpus_does_so_again(known: Known, options: dict[str, Any], ranks: set[int]) -> None:
     """Four ranks would all take the four GPUs; but one rank of DDP, or of torchrun on several nodes, would leave three of them idle,
     whatever the accounting counted."""
-    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
-    ways = [Layout(nodes=1, ranks_per_node=1, gpus_per_node=gpus) for gpus in (1, 4)]
-    curves = fit([Result(series=series, layout=one, value=10.0 / (one.gpus_per_node or 1)) for one in ways])
-    wanted = {"app_type": "ai_training", "ai_training": options}
-    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "here"}}}).request
-    found = enumerate_candidates(request, Target(system=None, name="here"), curves)
+    runs = [ran(10.0 / gpus, nodes=1, ranks_per_node=1, gpus_per_node=gpus, system="here") for gpus in (1, 4)]
+    found = candidates(known, "here", measured=runs, optimisation={"app_type": "ai_training", "ai_training": options})
     assert {shape.ranks_per_node for shape in found.shapes} == ranks
     assert any("with a rank for each GPU" in line for line in found.decisions) == (4 in ranks)
 
 
-def test_as_many_ranks_per_gpu_as_were_measured_are_started() -> None:
+def test_as_many_ranks_per_gpu_as_were_measured_are_started(known: Known) -> None:
     """Two on each, however many GPUs a node gives to the job."""
-    series = SeriesKey(application="net", system="here", metric="epoch_time", unit="s")
-    curves = fit(
-        [Result(series=series, layout=Layout(nodes=1, ranks_per_node=2 * gpus, gpus_per_node=gpus), value=9.0 / gpus) for gpus in (1, 4)]
-    )
-    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "here"}}}).request
-    found = enumerate_candidates(request, Target(system=None, name="here"), curves)
+    runs = [ran(9.0 / gpus, nodes=1, ranks_per_node=2 * gpus, gpus_per_node=gpus, system="here") for gpus in (1, 4)]
+    found = candidates(known, "here", measured=runs)
     assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(2, 1), (8, 4)}
 
 
 def test_results_that_tell_gpus_alone_are_of_one_process_in_inference_and_share_the_cores(known: Known) -> None:
     """A rank for each GPU would answer all requests four times; one GPU of eight has an eighth of the 40 cores, but for a
     job that has the node for itself."""
-    series = SeriesKey(application="net", system="dgx-1-v100", metric="throughput", unit="tokens/s")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=gpus), value=100.0 * gpus) for gpus in (1, 4)])
-    wanted = {"app_type": "ai_inference", "ai_inference": {"pytorch": {}}, "workload": {"application": "net", "amount": "1e6 tokens"}}
-    request = normalise({"job": {"optimisation": wanted, "target": {"name": "dgx-1-v100"}}}).request
-    assert layouts(enumerate_candidates(request, resolve(request, known("net")), curves)) == {(1, 5, 1), (1, 20, 4), (1, 40, 8)}
-    alone = request.changed(job_options={"node_exclusive": True})
-    assert layouts(enumerate_candidates(alone, resolve(alone, known("net")), curves)) == {(1, 40, 1), (1, 40, 4), (1, 40, 8)}
+    rate = {"system": "dgx-1-v100", "metric": "throughput", "unit": "tokens/s"}
+    runs = [ran(100.0 * gpus, nodes=1, gpus_per_node=gpus, **rate) for gpus in (1, 4)]
+    wanted = {"app_type": "ai_inference", "ai_inference": {"pytorch": {}}, "workload": {"amount": "1e6 tokens"}}
+    assert layouts(candidates(known, "dgx-1-v100", measured=runs, optimisation=wanted)) == {(1, 5, 1), (1, 20, 4), (1, 40, 8)}
+    alone = candidates(known, "dgx-1-v100", measured=runs, optimisation=wanted, job_options__node_exclusive=True)
+    assert layouts(alone) == {(1, 40, 1), (1, 40, 4), (1, 40, 8)}
 
 
 @pytest.mark.parametrize(("said", "found"), [(True, {1, 2, 4, 8}), (False, {1})])
@@ -92,11 +74,9 @@ def test_a_distributed_program_that_ran_on_one_gpu_takes_those_beside_it(
     known: Known, ranks: int | None, said: bool, found: set[int]
 ) -> None:
     """With a rank for each. On another node the idle GPUs of the first one would be idle, too."""
-    series = SeriesKey(application="net", system="dgx-1-v100", metric="epoch_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, gpus_per_node=1, ranks_per_node=ranks), value=9e4)])
+    run = ran(9e4, nodes=1, gpus_per_node=1, ranks_per_node=ranks, system="dgx-1-v100", metric="epoch_time")
     training = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": said}}}
-    request = normalise({"job": {"application": {"app_tag": "net"}, "target": {"name": "dgx-1-v100"}, "optimisation": training}}).request
-    shapes = enumerate_candidates(request, resolve(request, known(None)), curves).shapes
+    shapes = candidates(known, "dgx-1-v100", measured=[run], optimisation=training).shapes
     assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in shapes} == {(gpus, gpus) for gpus in found}
 
 
@@ -105,18 +85,11 @@ def test_a_distributed_program_that_ran_on_one_gpu_takes_those_beside_it(
 )
 def test_results_over_gpus_of_several_nodes_scale_on_a_new_system(known: Known, scheduler: str, ssh: bool | None, most: int) -> None:
     """Elsewhere a node was filled, then two: here all counts of nodes are candidates, but where nothing starts torchrun on them."""
-    facts = known("nobody-ran-this")
-    node = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
-    system = facts.systems["dgx-1-v100"].model_copy(
-        update={"name": "new", "scheduler": scheduler, "ssh_between_nodes": ssh, "partitions": (node,)}
-    )
-    facts = replace(facts, systems={**facts.systems, "new": system})
-    series = SeriesKey(application="net", system="elsewhere", framework="pytorch", metric="epoch_time", unit="s")
-    ways = [Layout(nodes=nodes, gpus_per_node=gpus) for nodes, gpus in ((1, 1), (1, 4), (2, 4))]
-    curves = fit([Result(series=series, layout=one, value=100.0 / ((one.nodes or 1) * (one.gpus_per_node or 1))) for one in ways])
-    wanted = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {}}}
-    request = normalise({"job": {"application": {"app_tag": "net"}, "optimisation": wanted, "target": {"name": "new"}}}).request
-    found = enumerate_candidates(request, resolve(request, facts), curves)
+    node = known(None).systems["dgx-1-v100"].default_partition.model_copy(update={"nodes": 16})
+    there = changed(known, "dgx-1-v100", name="new", scheduler=scheduler, ssh_between_nodes=ssh, partitions=(node,))
+    series = {"system": "elsewhere", "framework": "pytorch", "metric": "epoch_time"}
+    runs = [ran(100.0 / (n * gpus), nodes=n, gpus_per_node=gpus, **series) for n, gpus in ((1, 1), (1, 4), (2, 4))]
+    found = candidates(there, "new", measured=runs, optimisation=SPREAD)
     assert [int(grid.max()) for grid in found.nodes] == [most]
     assert any("only single-node runs" in line for line in found.decisions) == (most == 1)
 
@@ -126,13 +99,9 @@ def test_layouts_measured_on_more_or_fewer_gpus_keep_their_ranks_per_gpu(
     known: Known, measured: tuple[int, ...], asked: int, found: tuple[int, ...]
 ) -> None:
     """And their threads, as far as there are cores: an MPI program got one thread for each rank, and its cores stayed idle."""
-    facts, names = known("nobody-ran-this"), ("ranks_per_node", "threads_per_rank", "gpus_per_node")
-    series = SeriesKey(application="solver", system="skylake-bronze-1080ti", metric="wall_time", unit="s")
-    layout = Layout(nodes=1, **dict(zip(names, measured, strict=True)))
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "job_options": {"request_gpus": asked}}
-    request = normalise({"job": {**job, "target": {"name": series.system}}}).request
-    curves = fit([Result(series=series, layout=layout, value=10.0)])
-    assert layouts(enumerate_candidates(request, resolve(request, facts), curves)) == {found}
+    system, counts = "skylake-bronze-1080ti", dict(zip(("ranks_per_node", "threads_per_rank", "gpus_per_node"), measured, strict=True))
+    run = ran(10.0, nodes=1, system=system, **counts)
+    assert layouts(of_mpi(known, [run], system, job_options__request_gpus=asked)) == {found}
 
 
 @pytest.mark.parametrize(("nodes", "ranks"), [({}, 4), ({"job_options__node_count": 4}, 4), ({"job_options__node_count": 2}, 8)])
@@ -144,12 +113,10 @@ def test_of_the_numbers_of_ranks_that_a_program_runs_with_those_with_a_gpu_each_
     assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(ranks, 4)}
 
 
-def test_gpus_that_are_not_a_ranks_own_stay_where_fewer_ranks_are_asked_for() -> None:
+def test_gpus_that_are_not_a_ranks_own_stay_where_fewer_ranks_are_asked_for(known: Known) -> None:
     """8 ranks on 4 GPUs were measured; 6 ranks have these GPUs, too."""
-    series = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
-    curves = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=8, gpus_per_node=4), value=10.0)])
-    job = {"application": {"app_tag": "solver", "app_type": "mpi", "mpi_ranks": 6}, "target": {"name": "here"}}
-    found = enumerate_candidates(normalise({"job": job}).request, Target(system=None, name="here"), curves)
+    run = ran(10.0, nodes=1, ranks_per_node=8, gpus_per_node=4, system="here")
+    found = of_mpi(known, [run], "here", application__mpi_ranks=6)
     assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(6, 4)}
 
 
@@ -169,16 +136,12 @@ def test_more_gpus_than_there_are_become_those_there_are(known: Known) -> None:
 )
 def test_gpus_that_no_node_is_known_to_have_are_refused(known: Known, partition: str | None, says: str) -> None:
     """As nodes are detected whose scheduler counts GPUs and does not name their model: the job ran without them, with a warning."""
-    facts = known("nobody-ran-this")
-    thin, fat = facts.systems["supermuc-ng"].partitions
-    gpus = fat.model_copy(
-        update={"node": fat.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2}), "only_if_named": True}
-    )
-    here = facts.systems["supermuc-ng"].model_copy(update={"partitions": (thin, gpus if partition else fat)})
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "x"}, "job_options": {"request_gpus": 2, "partition": partition}}
-    request = normalise({"job": job}).request
+    thin, fat = known(None).systems["supermuc-ng"].partitions
+    node = fat.node.model_copy(update={"accelerator": "v100-sxm2-16gb", "accelerators": 2})
+    gpus = fat.model_copy(update={"node": node, "only_if_named": True})
+    there = changed(known, partitions=(thin, gpus if partition else fat))
     with pytest.raises(Infeasible) as refused:
-        enumerate_candidates(request, resolve(request, replace(facts, systems={"supermuc-ng": here})), facts.models)
+        candidates(there, job_options={"request_gpus": 2, "partition": partition})
     asked = "job_options.request_gpus: 2 GPUs per node requested, but the system file gives nodes of supermuc-ng/thin"
     assert str(refused.value) == f"{asked} {says}"
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from modak.ingest.reading import tables
-from modak.store import open_store
-from tests.store.tables import ME, results_of
+from tests.store.tables import ME, opened, results_of
 
 RUN = {"application": "app", "nodes": 2, "hyperthreads": False, "params.epochs": "20"}
 RECORD = {**RUN, "metric": "wall_time", "unit": "s", "value": 12.5}
@@ -22,7 +21,7 @@ def loaded(folder: Path, status: int, results: Sequence[dict[str, Any]] = (RECOR
     """New rows, and where those of the application come from."""
     document = {"modak_result": 1, "plan": "abc", "exit_status": status, "job": "7", "results": [*results]}
     (folder / "modak-result.json").write_text(json.dumps(document))
-    with open_store(f"sqlite:///{folder}/modak.db", fill=True) as store:
+    with opened(f"sqlite:///{folder}/modak.db") as store:
         report = store.load(tables([folder / "modak-result.json"]).tables, ME)
         return report.new, tuple(result.source for result in results_of(store, "app"))
 
@@ -44,7 +43,7 @@ def test_the_times_of_a_failed_run_are_none(tmp_path: Path) -> None:
 def test_a_failed_run_counts_as_one(tmp_path: Path, status: int, metric: str | None) -> None:
     """With what it ran; one that the kernel killed had too little memory; one that a check of the node stopped did not fail."""
     (tmp_path / "modak-result.json").write_text(json.dumps({**FAILED, "exit_status": status, "ended": "2026-03-01T12:00:00Z"}))
-    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
+    with opened(f"sqlite:///{tmp_path}/modak.db") as store:
         store.load(tables([tmp_path / "modak-result.json"]).tables, ME)
         found = [(one.series.metric, one.layout.nodes, one.count) for one in store.failed("app")]
     assert found == ([(metric, 2, 1)] if metric else [])
@@ -55,7 +54,7 @@ def test_a_run_that_was_stopped_takes_longer(tmp_path: Path) -> None:
     for number, (status, seconds) in enumerate(((143, 300.5), (138, 60.0))):
         stopped = {**FAILED, "exit_status": status, "seconds": seconds, "job": str(number)}
         (tmp_path / f"modak-result-{number}.json").write_text(json.dumps(stopped))
-    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
+    with opened(f"sqlite:///{tmp_path}/modak.db") as store:
         store.load(tables(sorted(tmp_path.glob("*.json"))).tables, ME)
         found = [(one.series.metric, one.layout.nodes, one.count, one.longest_s) for one in store.failed("app")]
     assert found == [("stopped_after", 2, 2, 300.5)]
@@ -68,7 +67,7 @@ def test_a_run_that_was_stopped_takes_longer(tmp_path: Path) -> None:
 def test_ranks_that_were_ended_lacked_memory_if_the_job_says_so(tmp_path: Path, status: int, lacked: bool, metric: str) -> None:
     """``srun`` gives these statuses whatever ended the first one."""
     (tmp_path / "modak-result.json").write_text(json.dumps({**FAILED, "exit_status": status, "out_of_memory": lacked}))
-    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
+    with opened(f"sqlite:///{tmp_path}/modak.db") as store:
         store.load(tables([tmp_path / "modak-result.json"]).tables, ME)
         assert [one.series.metric for one in store.failed("app")] == [metric]
 
@@ -103,7 +102,7 @@ def test_a_job_that_was_requeued_and_failed_twice_counts_as_two(tmp_path: Path) 
     """It has one number, and ended at two times."""
     for ended in ("12", "13"):
         (tmp_path / f"modak-result-{ended}.json").write_text(json.dumps({**FAILED, "ended": f"2026-03-01T{ended}:00:00Z"}))
-    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
+    with opened(f"sqlite:///{tmp_path}/modak.db") as store:
         store.load(tables(sorted(tmp_path.glob("*.json"))).tables, ME)
         assert [one.count for one in store.failed("app")] == [2]
 
@@ -112,7 +111,7 @@ def test_a_job_that_was_requeued_and_failed_twice_counts_as_two(tmp_path: Path) 
 def test_a_job_whose_run_did_not_fail_is_no_failed_run(tmp_path: Path, changed: dict[str, Any]) -> None:
     """It did not begin, or ended before what failed; a chain of jobs may stop each of its parts on purpose."""
     (tmp_path / "modak-result.json").write_text(json.dumps(FAILED | changed))
-    with open_store(f"sqlite:///{tmp_path}/modak.db", fill=True) as store:
+    with opened(f"sqlite:///{tmp_path}/modak.db") as store:
         assert store.load(tables([tmp_path / "modak-result.json"]).tables, ME).new == 0
 
 
