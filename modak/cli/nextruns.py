@@ -82,8 +82,9 @@ def _programme(answer: Mapping[str, Any]) -> None:
         spent = f"{cell(answer['node_hours'])} node-hours in all: the request's whole workload each time, the start of the job counted"
         typer.echo(show.folded(spent, "", "  "))
     show.note(*answer["notes"])
-    written = [run["job_script"] for run in answer["runs"] if "job_script" in run]
-    show.bullets("Written", written)
+    if any("build_script" in run for run in answer["runs"]):
+        show.note("submit build.sh first, and job.sh when the build has ended; what several runs need is built once")
+    show.bullets("Written", [run[kind] for run in answer["runs"] for kind in ("build_script", "job_script") if kind in run])
 
 
 def _run(one: Mapping[str, Any], nodes: str | None = None) -> tuple[Any, ...]:
@@ -106,7 +107,7 @@ def _files(runs: Sequence[dict[str, Any]], folder: Path) -> dict[Path, str]:
         here = folder / f"run-{place}-{lay['nodes']}x{lay['ranks_per_node']}x{lay['threads_per_rank']}"
         named = (("job.sh", made["job_script"]), ("build.sh", made["build_script"]), (made["definition_name"], made["definition"]))
         contents |= {here / name: text for name, text in named if text}
-        run["job_script"] = str(here / "job.sh")
+        run |= {kind: str(here / name) for kind, name in (("job_script", "job.sh"), ("build_script", "build.sh")) if made[kind]}
     return contents
 
 

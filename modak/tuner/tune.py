@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -73,9 +74,11 @@ def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dic
     before, after = search.confirmed(best.point) if best.point != search.space.default else ([], [])
     search.stored()
     factor = gain(before, after)
-    confirmed = factor.value >= 1 if factor else None
-    if before and not after:  # the best setting ran once, and never again
-        confirmed = False
+    confirmed = None
+    if before:  # the best setting may have run once, and never again
+        confirmed = bool(after) and geometric_mean(after) <= geometric_mean(before)
+    if after and not factor:
+        search.notes.append("no gain is given: a single run does not show how much runs scatter (--confirm 2 or more)")
     point = search.space.default if confirmed is False else best.point
     setting = set_to(search.base, search.space, point)
     write_all({folder / "job.sh": optimise(setting, search.facts).texts.job_script})

@@ -213,6 +213,17 @@ def test_plan_writes_a_script_for_each_run(run: Run, tmp_path: Path) -> None:
         assert f"#SBATCH --nodes={one['configuration']['nodes']}\n" in script.read_text()
 
 
+def test_plan_names_what_has_to_be_built_before_the_runs(run: Run, tmp_path: Path) -> None:
+    """Before the script of the run that needs it, with the order in which to submit them."""
+    build = {"src": ".", "build_command": "make"}
+    job = {"application": {"app_tag": "unheard-of", "app_type": "mpi", "executable": "./solver", "build": build}}
+    (tmp_path / "job.json").write_text(json.dumps({"job": {**job, "target": {"name": "supermuc-ng", "container_runtime": "none"}}}))
+    ran = run("results", "plan", tmp_path / "job.json", "-n", "1", "-o", tmp_path / "runs")
+    written = [Path(line.removeprefix("- ")) for line in ran.out.partition("Written\n")[2].splitlines()]
+    assert [file.name for file in written if file.is_file()] == ["build.sh", "job.sh"]
+    assert "submit build.sh first" in ran.err
+
+
 def test_plan_takes_options_instead_of_a_request(run: Run) -> None:
     """Application and system; a number and a budget bound the runs."""
     words = ("results", "plan", "--application", "3dgan", "--system", "supermuc-ng", "--max-nodes", "64", "--json")
