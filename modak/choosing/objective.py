@@ -192,7 +192,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
         raise Infeasible(_what_stands_in_the_way(scored, objective, constraints, known), field="optimisation.objective")
     by_default = not _states_an_aim(objective) and scored.nodes[0] < scored.nodes[-1]
     default, feasible = _kept_by_default(scored, near) if by_default else (None, near)
-    score = _best_alike(np.where(feasible, scores(scored, minimise), np.inf))
+    score = _best_alike(np.where(feasible, scores(scored, minimise), np.inf), scored.shape)
     stopped = _stopped(scored, objective.confidence, feasible, int(score.argmin()))
 
     def explain() -> tuple[str, ...]:
@@ -206,7 +206,7 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
             return (first,)
         return first, _not_considered(scored, objective, float(limits.max()))
 
-    score = score if stopped is None else _best_alike(np.where(stopped, np.inf, score))
+    score = score if stopped is None else _best_alike(np.where(stopped, np.inf, score), scored.shape)
     return Ranking(score, explain, minimise, default == "useful", limits, objective.min_efficiency, allowed, stopped)
 
 
@@ -280,9 +280,12 @@ def scores(scored: Scored, minimise: Minimise) -> Array:
             return scored.node_hours
 
 
-def _best_alike(score: Array) -> Array:
-    """The scores, of which those that are as good as the best one are equal to it: the fewest nodes and the surest prediction decide."""
-    best = score.min()
+def _best_alike(score: Array, shape: Ints) -> Array:
+    """The scores, of which those that are as good as the best of their shape, or of all, are equal to it: the fewest nodes and the surest
+    prediction decide."""
+    best = np.full(int(shape.max()) + 1, np.inf)
+    np.minimum.at(best, shape, score)
+    best = np.where(best <= best.min() * (1 + ALIKE), best.min(), best)[shape]
     return np.where(score <= best * (1 + ALIKE), best, score)
 
 
