@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from textwrap import fill
+from typing import Final
 
 from modak.jobs.spec import JobSpec
 from modak.launchers.base import Launcher, openmp
@@ -14,6 +15,10 @@ from modak.schedulers.slurm import foreign, hint
 from modak.script.bash import WIDEST, Line, cached, comment
 from modak.script.shelltext import ours
 from modak.text.words import Word
+
+_SRUN: Final = "SRUN_CPUS_PER_TASK "
+"""What many scripts export because steps do not inherit it, and hand on to jobs that they submit: a step of one task a node could then
+have more CPUs than the job has there."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,8 @@ def own_environment(job: JobSpec, *more: str) -> tuple[Line, ...]:
 
 @cached
 def _unset(names: tuple[str, ...]) -> Line:
-    """``unset SLURM_{A,B,…}``, without the part of the names that all have, in as few lines as they fit in."""
+    """``unset SRUN_… SLURM_{A,B,…}``, without the part of the names that all others have, in as few lines as they fit in."""
     short = [name.removeprefix("SLURM_") for name in names]
-    groups = [group.replace(" ", ",") for group in fill(" ".join(short), WIDEST - 10).split("\n")]
-    return ours("unset " + " \\\n    ".join("SLURM_" + (f"{{{group}}}" if "," in group else group) for group in groups))
+    groups = [group.replace(" ", ",") for group in fill(" ".join(short), WIDEST - 10, initial_indent=" " * len(_SRUN)).split("\n")]
+    groups[0] = groups[0].lstrip(",")
+    return ours(f"unset {_SRUN}" + " \\\n    ".join("SLURM_" + (f"{{{group}}}" if "," in group else group) for group in groups))

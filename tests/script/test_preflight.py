@@ -263,10 +263,11 @@ def test_srun_gets_no_options_from_the_job_in_which_the_script_was_submitted(tmp
 
 
 def test_srun_gets_no_options_from_the_users_environment(tmp_path: Path) -> None:
-    """A step would wait for ever for another feature, or end before its last rank does. The header's constraint sets no variable."""
-    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep ^SLURM_[CW] || true"))
+    """A step would wait for ever for another feature, end before its last rank does, or be refused, as mpirun's and that of copies, for
+    more CPUs than the job has. The header's constraint sets no variable."""
+    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help="").replace("echo started", "env | grep -E '^(SLURM|SRUN)_[CW]' || true"))
     own = replace(STEP, attributes=replace(STEP.attributes, constraint="ib"))
-    left = {"SLURM_CONSTRAINT": "ssd", "SLURM_WAIT": "1"}
+    left = {"SLURM_CONSTRAINT": "ssd", "SLURM_WAIT": "1", "SRUN_CPUS_PER_TASK": "64"}
     done = ran(render(own, "slurm").text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), **left)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
