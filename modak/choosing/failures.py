@@ -14,7 +14,6 @@ import numpy as np
 
 from modak.arrays import Flags, Ints
 from modak.choosing.candidates import Candidates
-from modak.choosing.grids import taken
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.workload import with_problem
@@ -47,20 +46,21 @@ def after_failures(request: Request, target: Target, found: Candidates, facts: F
 def _without_failed(request: Request, target: Target, found: Candidates, facts: Facts) -> Candidates:
     """The candidates without those whose runs failed, :data:`TRIES` times or for want of memory, unless one succeeded.
 
-    If none is left, all are on twice as many nodes as had too little memory. If they cannot be, all stay where the request gives its nodes
-    or ranks, with a warning; elsewhere raises :class:`modak.errors.Infeasible`.
+    If none is left, all are on twice as many nodes as had too little memory, unless runs failed there, too. If they cannot be, all stay
+    where the request gives its nodes or ranks, with a warning; elsewhere raises :class:`modak.errors.Infeasible`.
     """
     out, _, told = _failing(request, target, found, facts)
     if not told:
         return found
     what = listed([_in_words(one, others=others) for one, others in _together(told)], SHOWN, "; ")
+    why = (*found.decisions, f"{LEFT_OUT}{what} ({_MENDED})")
     kept = [nodes[~fails] for nodes, fails in zip(found.nodes, out, strict=True)]
-    if not any(map(len, kept)):
-        kept = [_larger(request, target, found, told)] * len(kept)
     if any(map(len, kept)):
         shapes = tuple(shape for shape, nodes in zip(found.shapes, kept, strict=True) if len(nodes))
-        why = (*found.decisions, f"{LEFT_OUT}{what} ({_MENDED})")
         return replace(found, shapes=shapes, nodes=tuple(filter(len, kept)), decisions=why)
+    if more := _more_nodes(request, found, told):
+        on_more = (np.array([more], dtype=np.int64),) * len(found.shapes)
+        return _without_failed(request, target, replace(found, nodes=on_more, decisions=why), facts)
     if found.given.nodes or found.given.ranks:
         warning = Notice(field="job_options.node_count", message=f"this job may fail, too: {what}; {_MENDED}")
         return replace(found, warnings=(*found.warnings, warning))
@@ -103,13 +103,11 @@ def _with_stopped(request: Request, target: Target, found: Candidates, facts: Fa
     return replace(found, stopped=tuple((place, run) for place, runs in enumerate(of_shapes) for run in runs))
 
 
-def _larger(request: Request, target: Target, found: Candidates, told: Iterable[Failed]) -> Ints:
-    """Twice as many nodes as had too little memory, if the request leaves them open and the target has them; else none."""
-    most = max((one.layout.nodes or 1 for one in told if one.series.metric == OUT_OF_MEMORY), default=0)
+def _more_nodes(request: Request, found: Candidates, told: Iterable[Failed]) -> int:
+    """Twice as many nodes as had too little memory, if no candidate has as many, and the request and the target allow them; else 0."""
+    needed = 2 * max((one.layout.nodes or 1 for one in told if one.series.metric == OUT_OF_MEMORY), default=0)
     limit = min(found.most_nodes or 1, request.optimisation.objective.max_nodes or math.inf)
-    is_open = not (found.given.nodes or found.given.ranks or request.application.allowed_ranks)
-    sizes = np.array([2 * most] if most and is_open and 2 * most <= limit else [], dtype=np.int64)
-    return taken(sizes, target) if len(sizes) else sizes
+    return needed if max(grid[-1] for grid in found.nodes) < needed <= limit else 0
 
 
 def _failing(request: Request, target: Target, found: Candidates, facts: Facts) -> tuple[list[Flags], list[Flags], dict[Failed, bool]]:

@@ -81,8 +81,7 @@ def _by_length(cells: Sequence[Cell]) -> Iterator[Cell]:
     """
     runs = _whatever_their_length(dict.fromkeys(cell.series for cell in cells))
     for of_run in grouped(cells, lambda cell: runs[cell.series]).values():
-        several = {cell.series for cell in of_run}
-        lengths = startup.common_lengths(several) if len(several) > 1 else {}
+        lengths = startup.common_lengths({cell.series for cell in of_run})
         if len(set(lengths.values())) < 2:
             yield from of_run
             continue

@@ -242,4 +242,4 @@ def positive_number(text: str | None) -> float | None:
 
 def _in_order(values: Sequence[float], ids: Sequence[int]) -> Array:
     found = np.array(values, dtype=np.float64)
-    return found[np.argsort(ids, kind="stable")] if len(ids) == len(values) else found
+    return found[np.argsort(ids)] if len(ids) == len(values) else found

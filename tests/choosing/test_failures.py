@@ -12,7 +12,11 @@ import pytest
 
 from modak import nextruns
 from modak.chances import chances_of
+from modak.choosing.candidates import Candidates
+from modak.choosing.counts import StatedCounts
 from modak.choosing.decision import decide
+from modak.choosing.failures import after_failures
+from modak.choosing.shapes import Shape
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Failed, Layout, Result, SeriesKey
@@ -24,6 +28,7 @@ from modak.perfmodel import fit, predict_rows
 from modak.perfmodel.curves import Estimated
 from modak.results.failures import FAILED, OUT_OF_MEMORY, STOPPED
 from modak.sizing.size import size
+from modak.target import resolve
 
 Known = Callable[[str | None], Facts]
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
@@ -96,35 +101,46 @@ def test_single_failures_of_one_configuration_add_up(known: Known, other: dict[s
     assert (chosen(after) != (8, 4, 12), bool(told)) == (out, out)
 
 
-@pytest.mark.parametrize(("failures", "ended", "told"), [((1, 1), False, 1), ((1,), False, 0), ((0, 0, 2), False, 0), ((1, 1), True, 0)])
-def test_what_failed_at_other_problem_sizes_is_told_of(known: Known, failures: Sequence[int], ended: bool, told: int) -> None:
-    """Twice, and at no size has it ended: the layout may be the cause."""
-    sizes = [{"cells": f"{1000 * (at + 1)}"} for at in range(3)]
-    runs = [failed((8, 4, 12), count=count, params=size) for count, size in zip(failures, sizes, strict=False) if count]
-    measured = {(size["cells"], counts): time for size in sizes for counts, time in UP_TO_FOUR.items()}
-    measured |= {("1000", (8, 4, 12)): 100.0} if ended else {}
+def told_of_other_problems(known: Known, times: dict[tuple[str, COUNTS], float], runs: Sequence[Failed]) -> list[str]:
+    """What is said of runs with other problems that failed, for one of 3000 cells on eight nodes; ``times``: by cells and counts."""
     results = [
         Result(series=SERIES.model_copy(update={"params": {"cells": cells}}), layout=layout(counts), value=time)
-        for (cells, counts), time in measured.items()
+        for (cells, counts), time in times.items()
     ]
     wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver", "params": {"cells": 3000}}}
     request = asked(job_options=ON_EIGHT, optimisation=wanted)
     found = recommend(request, replace(known(None), models=tuple(fit(results)), failed=tuple(runs))).decisions
+    return [reason for reason in found if "with other problems failed" in reason]
+
+
+@pytest.mark.parametrize(("failures", "ended", "told"), [((1, 1), False, 1), ((1,), False, 0), ((0, 0, 2), False, 0), ((1, 1), True, 0)])
+def test_what_failed_at_other_problem_sizes_is_told_of(known: Known, failures: Sequence[int], ended: bool, told: int) -> None:
+    """Twice, and at no size has it ended: the layout may be the cause."""
+    sizes = [f"{1000 * (at + 1)}" for at in range(3)]
+    runs = [failed((8, 4, 12), count=count, params={"cells": size}) for count, size in zip(failures, sizes, strict=False) if count]
+    measured = {(size, counts): time for size in sizes for counts, time in UP_TO_FOUR.items()}
+    measured |= {("1000", (8, 4, 12)): 100.0} if ended else {}
     lines = ["8 nodes x 4x12: 2 runs with other problems failed, and none ended well, so this one may fail, too"]
-    assert [reason for reason in found if "with other problems failed" in reason] == told * lines
+    assert told_of_other_problems(known, measured, runs) == told * lines
+
+
+@pytest.mark.parametrize(
+    ("counts", "metric", "other"), [((7, 4, 12), FAILED, {}), ((8, 4, 12), STOPPED, {}), ((8, 4, 12), FAILED, {"system": "other"})]
+)
+def test_failures_of_other_problems_are_told_of_the_same_layout_only(
+    known: Known, counts: COUNTS, metric: str, other: dict[str, Any]
+) -> None:
+    """Not those on other nodes or another system, nor runs that were only stopped."""
+    runs = [failed(counts, metric, params={"cells": cells}, **other) for cells in ("1000", "2000")]
+    assert not told_of_other_problems(known, {("3000", counts): time for counts, time in UP_TO_FOUR.items()}, runs)
 
 
 @pytest.mark.parametrize(("cells", "other", "told"), [(1000, {}, 1), (9000, {}, 0), (1000, {"tolerance": "5"}, 0)])
 def test_too_little_memory_for_a_smaller_problem_is_told_of(known: Known, cells: int, other: dict[str, str], told: int) -> None:
     """The first time: a larger one hardly needs less."""
-    series = SERIES.model_copy(update={"params": {"cells": "3000"}})
-    results = [Result(series=series, layout=layout(counts), value=time) for counts, time in UP_TO_FOUR.items()]
-    runs = (failed((8, 4, 12), OUT_OF_MEMORY, params={"cells": str(cells), **other}),)
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver", "params": {"cells": 3000}}}
-    request = asked(job_options=ON_EIGHT, optimisation=wanted)
-    found = recommend(request, replace(known(None), models=tuple(fit(results)), failed=runs)).decisions
+    runs = [failed((8, 4, 12), OUT_OF_MEMORY, params={"cells": str(cells), **other})]
     lines = ["8 nodes x 4x12: 1 run with other problems failed, and none ended well, so this one may fail, too"]
-    assert [reason for reason in found if "with other problems failed" in reason] == told * lines
+    assert told_of_other_problems(known, {("3000", counts): time for counts, time in UP_TO_FOUR.items()}, runs) == told * lines
 
 
 def test_the_answer_says_what_is_not_considered(known: Known) -> None:
@@ -186,6 +202,13 @@ def test_the_first_runs_are_on_more_nodes_than_any_that_had_too_little_memory(kn
     assert chosen(facts(known, {}, [failed((4, 1, 48), OUT_OF_MEMORY)]))[0] == 8
 
 
+@pytest.mark.parametrize(("further", "sizes"), [(failed((1, 1, 48), OUT_OF_MEMORY), {4, 8}), (failed((4, 1, 48), count=2), {4, 8})])
+def test_the_most_nodes_that_had_too_little_memory_count(known: Known, further: Failed, sizes: set[int]) -> None:
+    """And not those of runs that failed for another reason."""
+    runs = [failed((2, 1, 48), OUT_OF_MEMORY), further]
+    assert {run[0] for order in (1, -1) for run in proposed(facts(known, {}, runs[::order]))} == sizes
+
+
 def test_too_little_memory_counts_where_it_was_although_fewer_nodes_had_enough(known: Known) -> None:
     """A program may need more of it on more nodes; the other sizes are not in question then, and the answer does not say so."""
     unmeasured = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
@@ -233,12 +256,27 @@ def test_if_no_number_of_nodes_has_the_memory_the_request_is_refused(known: Know
             ask(asked(), facts(known, {}, [failed((8, 1, 48), OUT_OF_MEMORY)]))
 
 
+@pytest.mark.parametrize("runs", [[failed((1, 4, 12), count=2)], [failed((1, 4, 12), OUT_OF_MEMORY), failed((2, 4, 12), count=2)]])
+def test_more_nodes_do_not_help_against_other_failures(known: Known, runs: list[Failed]) -> None:
+    """Neither where one node fails for another reason, nor where it has too little memory, and two fail."""
+    with pytest.raises(Infeasible, match=rf"{len(runs)} nodes? x 4x12 failed \(2 runs\)"):
+        recommend(asked(job_options=OF_FOUR), facts(known, {}, runs))
+
+
 def test_counts_that_a_request_gives_are_kept_with_a_warning(known: Known) -> None:
     """Who writes them wants to try."""
     counts = {"node_count": 2, "process_count_per_node": 48, "core_count_per_process": 1}
     answer = optimise(asked(job_options=counts), facts(known, {}, [failed((2, 48, 1), OUT_OF_MEMORY)]))
     assert answer.plan.configuration.nodes == 2
     assert any("this job may fail, too: 2 nodes x 48x1 had too little memory" in one.message for one in answer.plan.warnings)
+
+
+def test_of_given_ranks_all_numbers_of_nodes_are_kept(known: Known) -> None:
+    """Two nodes would have the memory, and not twelve ranks."""
+    after, request = facts(known, {}, [failed((1, 4, 12), OUT_OF_MEMORY), failed((3, 4, 12), count=2)]), asked()
+    found = Candidates((Shape(4, 12),), (np.array([1, 3]),), StatedCounts(ranks=12), most_nodes=3)
+    left = after_failures(request, resolve(request, after), found, after)
+    assert ([nodes.tolist() for nodes in left.nodes], len(left.warnings)) == ([[1, 3]], 1)
 
 
 @pytest.mark.parametrize(("metric", "count", "told"), [(FAILED, 1, 1), (FAILED, 2, 0), (OUT_OF_MEMORY, 1, 0)])
@@ -260,7 +298,7 @@ def test_a_run_that_failed_for_another_reason_is_tried_once_more(known: Known, c
 def test_plans_end_where_runs_fail(known: Known) -> None:
     """Whatever runs on four nodes and more fails: none is proposed a third time."""
     times, failures, runs = dict(list(TIMES.items())[:2]), dict[COUNTS, int](), list[COUNTS]()
-    given = asked(job_options={"process_count_per_node": 4, "core_count_per_process": 12})
+    given = asked(job_options=OF_FOUR)
     for _ in range(12):
         runs = proposed(facts(known, times, [failed(counts, count=count) for counts, count in failures.items()]), given)
         failures |= {run: failures.get(run, 0) + 1 for run in runs if run[0] >= 4}
@@ -285,7 +323,8 @@ def lasting(**length: int) -> Request:
 UP_TO_FOUR = {counts: time for counts, time in TIMES.items() if counts[0] < 8}
 TOLD = "a run of this layout was stopped, so this one takes more than 00:20:00"
 HUNG = "if it hung, 'modak results doubt' takes it out"
-ON_EIGHT = {"node_count": 8, "process_count_per_node": 4, "core_count_per_process": 12}
+OF_FOUR = {"process_count_per_node": 4, "core_count_per_process": 12}
+ON_EIGHT = {"node_count": 8, **OF_FOUR}
 
 
 @pytest.mark.parametrize(("params", "length"), [({}, {}), ({"epochs": "20"}, {"epochs": 20}), ({"epochs": "5"}, {"epochs": 20})])
@@ -378,7 +417,7 @@ def test_a_run_that_was_stopped_counts_for_every_objective(known: Known, objecti
 
 def test_a_plan_of_runs_reckons_with_a_run_that_was_stopped(known: Known) -> None:
     """With its node-hours, and not as one that may be the best: what ran to its end is, and further layouts are worth a look."""
-    given = asked(job_options={"process_count_per_node": 4, "core_count_per_process": 12})
+    given = asked(job_options=OF_FOUR)
     without, after = (next_runs(given, facts(known, UP_TO_FOUR, runs)) for runs in ([], [stopped(1200)]))
     assert [one.choice.configuration.nodes for one in without.likely] == [8]
     assert [one.choice.configuration.nodes for one in after.likely] == [4]

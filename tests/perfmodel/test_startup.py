@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from array import array
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.curves import fit_cells
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import of_other_length
-from modak.perfmodel.startup import of_lengths, of_runs, work
+from modak.perfmodel.startup import StartUp, of_a_part, of_lengths, of_runs, start_up_times, usual, work
 
 START = 60.0
 LENGTHS = {"epochs": "20"}
@@ -279,6 +281,46 @@ def test_a_run_of_the_measured_length_takes_what_was_measured(seconds: float, st
     """To the last digit."""
     value, width = np.array([seconds]), Sides(np.array([side]), np.array([side]))
     assert of_other_length(width, value, 1.0, start, start) == (value, width)
+
+
+@pytest.mark.parametrize(
+    ("walls", "times", "part"),
+    [
+        ((100, 60), (90, 50), False),  # what is beside them stays
+        ((110, 35), (100, 10), False),  # grows less than the root of theirs shrinks
+        ((110, 60), (100, 10), True),
+        ((110, 70), (100, 40), False),  # is nowhere most of the time
+        ((100, 50), (110, 20), True),  # is less than nothing
+        ((100, 50), (100, 20), True),
+    ],
+)
+def test_times_are_of_a_part_if_most_is_beside_them_and_does_not_stay(walls: Sequence[float], times: Sequence[float], part: bool) -> None:
+    """By hand."""
+    assert of_a_part(walls, times) is part
+
+
+def test_a_line_through_runs_that_scatter_has_the_error_of_least_squares() -> None:
+    """By hand: they miss the line by a tenth, and the longer ones count for a sixteenth of the shorter ones."""
+    found = of_lengths({1.0: [27.0, 33.0], 10.0: [108.0, 132.0]})
+    assert found is not None
+    scatter = math.sqrt((2 * (30 / 27 - 1) ** 2 + 2 * (30 / 33 - 1) ** 2) / 2)
+    length = (1 + 10 / 16) / (1 + 1 / 16)
+    spread = 2 * ((1 - length) ** 2 + (10 - length) ** 2 / 16)
+    assert (found.seconds, found.error) == pytest.approx((20, scatter * 30 * math.sqrt(1 / (2 + 2 / 16) + length**2 / spread)))
+
+
+def test_results_of_which_some_are_missing_tell_their_medians() -> None:
+    """Three runs, of which two printed their speed."""
+    series = SeriesKey(application="a", metric="epoch_time", unit="s", params={"epochs": "2"})
+    assert start_up_times([100.0, 90.0, 130.0], [1, 3, 5], [20.0, 30.0], [2, 4], series) == [50.0]
+
+
+def test_what_is_usual_is_as_unsure_as_usual() -> None:
+    """The median, of what is told to several and counts once."""
+    each = [StartUp(seconds=seconds, deviation=0.0, runs=2, error=error) for seconds, error in ((10, 1), (20, 4), (30, 2), (30, 2))]
+    found = usual(each)
+    assert found is not None
+    assert (found.seconds, found.runs, found.error) == (20.0, 6, 2.0)
 
 
 def test_runs_that_scatter_tell_less_of_their_start() -> None:
