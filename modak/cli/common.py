@@ -6,21 +6,23 @@ import os
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 from typer.core import TyperCommand
 
 from modak.cli import show
-from modak.errors import BadSyntax, DataError, NotFound, RequestError, did_you_mean
+from modak.errors import BadSyntax, DataError, NotFound, RequestError, Unavailable, did_you_mean
 from modak.settings import Settings, read_settings, settings_table
 from modak.text.documents import with_value
 
 if TYPE_CHECKING:
     from modak.builds.service import BuildService
     from modak.client import Client
+    from modak.facts import Fact
     from modak.service import Service
 
+Value = TypeVar("Value", bound="Fact")
 AsJson = Annotated[bool, typer.Option("--json", help="Print answers and errors as JSON.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Turn every warning into an error.")]
 Request = Annotated[str, typer.Argument(metavar="REQUEST.json", help="The request document; - reads standard input.")]
@@ -112,11 +114,21 @@ def every_result(filters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
             return
 
 
+def answered(kind: type[Value], item: Any) -> Value:
+    """The value that :func:`client` has answered. Raises :class:`modak.errors.Unavailable` if the service's version writes it otherwise."""
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(item)
+    except ValidationError:
+        raise Unavailable(f"{settings().server} is of another version of MODAK: this command does not read its answer") from None
+
+
 def own_names() -> Mapping[str, str]:
     """Folded aliases of systems, and the names that mean the same: see :func:`modak.facts.own_names`."""
     from modak import facts
 
-    return facts.own_names(facts.System.model_validate(item) for item in client().listing("systems"))
+    return facts.own_names(answered(facts.System, item) for item in client().listing("systems"))
 
 
 def no_model_of(application: str, known: Collection[str]) -> NotFound:

@@ -39,7 +39,7 @@ def detect(
     processors, accelerators = _known()
     with show.progress("asking this machine"):
         found = describe_machine(processors, accelerators, os.environ, name=name, probe=probe)
-    stored = System.model_validate(common.client().item("systems", found.system.name)) if diff else None
+    stored = common.answered(System, common.client().item("systems", found.system.name)) if diff else None
     show.note(*found.notes_beside(stored) if stored else found.notes)
     if stored:
         _differences(stored, found, as_json)

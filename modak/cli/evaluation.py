@@ -105,6 +105,7 @@ def plot(
 def _curves(application: str | None) -> dict[str, Curve]:
     """Fitted curves by id: from the database, or from the service that is set."""
     from modak.facts import same_text
+    from modak.perfmodel.curves import fitted
 
     application = None if application is None else same_text(application.strip())
     served = bool(common.settings().server)
@@ -113,7 +114,7 @@ def _curves(application: str | None) -> dict[str, Curve]:
     if application is not None and not kept:
         known = {curve.series.application for curve in found.values()} if served else common.local().store.applications()
         raise common.no_model_of(application, known)
-    return kept
+    return dict(zip(kept, fitted(list(kept.values())), strict=True)) if served else kept
 
 
 def _stopped(applications: Collection[str]) -> Iterator[Failed]:
@@ -136,11 +137,10 @@ def _stopped(applications: Collection[str]) -> Iterator[Failed]:
 
 
 def _listed(item: Mapping[str, Any]) -> Curve:
-    """The curve in an item of a list of models, which leaves unknown values out."""
+    """The curve in an item of a list of models, without its fit: the service's may be that of another version."""
     from modak.perfmodel import Curve
 
-    own = {name: item[name] for name in Curve.model_fields if name in item}
-    return Curve.model_validate({**own, "mixture": {"error": None, "error_inside": None, **item["mixture"]}})
+    return common.answered(Curve, {name: item[name] for name in Curve.model_fields.keys() - {"mixture"} if name in item})
 
 
 def _names_of(system: str) -> frozenset[str]:

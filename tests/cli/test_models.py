@@ -13,6 +13,7 @@ from modak.cli import evaluation, nextruns, tuning
 from modak.perfmodel.planning import LEAST
 from modak.service import Service
 from modak.store import open_store
+from modak.text.documents import Json
 from modak.tuner.limits import SearchOptions
 from tests.cli.conftest import Run, answering
 
@@ -176,11 +177,36 @@ def test_plot_says_what_is_wrong(run: Run, words: tuple[str, ...], status: int, 
     assert says in ran.err
 
 
-def test_curves_of_a_service_are_those_of_the_database(packaged_database: Path) -> None:
-    """What a list of models shows is the whole curve."""
+@pytest.mark.parametrize("fit", [{}, {"sizes": [1.0], "coefficients": [[1.0]], "formerly": 3}])
+def test_curves_of_a_service_are_those_of_the_database(packaged_database: Path, monkeypatch: pytest.MonkeyPatch, fit: Json) -> None:
+    """What a list of models shows is the whole curve; whatever fit a service of another version has, the command has its own."""
     with Service(open_store(f"sqlite:///{packaged_database}")) as service:
-        listed = {item["id"]: evaluation._listed(item) for item in json.loads(json.dumps(service.listing("models")))}
-        assert listed == service.curves()
+        models, stored = json.loads(json.dumps(service.listing("models"))), service.curves()
+    items = [{**one, "mixture": fit or one["mixture"]} for one in models]
+    with answering((200, {"items": items})) as address:
+        monkeypatch.setenv("MODAK_SERVER", address)
+        found = evaluation._curves(None)
+    assert {name: curve.model_copy(update={"mixture": stored[name].mixture}) for name, curve in found.items()} == stored
+    for name, curve in found.items():
+        np.testing.assert_allclose(curve.mixture.outside, stored[name].mixture.outside, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("words", "item"),
+    [
+        (("models", "evaluate"), {"id": "0", "series": {"application": "solver", "metric": "time", "unit": "s", "phase": "moon"}}),
+        (("results", "compare", "runtime"), {"name": "zenith", "phase": "moon"}),
+        (("systems", "detect", "--name", "zenith", "--diff"), {"name": "zenith", "phase": "moon"}),
+    ],
+)
+def test_what_a_service_of_another_version_answers_is_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], item: Json
+) -> None:
+    """Where a command computes with it, and a field is not as in its own version."""
+    with answering((200, {"items": [item], **item})) as address:
+        monkeypatch.setenv("MODAK_SERVER", address)
+        ran = run(*words)
+    assert (ran.status, ran.err) == (3, f"modak: {address} is of another version of MODAK: this command does not read its answer\n")
 
 
 def test_a_wrong_name_asks_a_service_once(run: Run, packaged_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
