@@ -611,12 +611,13 @@ def test_the_same_request_gives_the_same_answer(known: Known, training: Answer) 
 
 
 @pytest.mark.parametrize("runtime", ["podman-hpc", "sarus"])
-def test_an_image_that_the_runtime_cannot_run_is_told(known: Known, runtime: str) -> None:
-    """A file, where it knows registries alone: no job is written, and a ranking says why."""
-    job = {"application": {"executable": "a", "container_runtime": "own.sif"}, "target": {"container_runtime": runtime}}
+@pytest.mark.parametrize(("image", "called"), [("own.sif", "the file own.sif"), ("library://a/own:1", "library://a/own:1")])
+def test_an_image_that_the_runtime_cannot_run_is_told(known: Known, runtime: str, image: str, called: str) -> None:
+    """A file, or what only Apptainer fetches, where it knows registries alone: no job is written, and a ranking says why."""
+    job = {"application": {"executable": "a", "container_runtime": image}, "target": {"container_runtime": runtime}}
     request = normalise({"job": job}).request
-    told = f"{runtime} runs images of a registry, not the file own.sif"
-    with pytest.raises(Conflict, match=rf"^application\.container_runtime: {told}$"):
+    told = f"{runtime} runs images of a registry (docker://), not {called}"
+    with pytest.raises(Conflict, match=rf"^application\.container_runtime: {re.escape(told)}$"):
         optimise(request, known(None))
     assert told in [one.message for one in recommend(request, known(None)).warnings]
 

@@ -34,7 +34,7 @@ _DECLARED: Final = re.compile(rb"sep=([,;\t|])")
 _QUOTED: Final = re.compile(rb'"[^"]*"')
 _COLUMNS: Final = frozenset(map(str.encode, REQUIRED))
 """Columns by which a header is known."""
-_GUARDED: Final = re.compile(r"""(^|;)'(?=['"]*[=+\-@])""")
+_GUARDED: Final = re.compile(r"""(^|;)'(?=['"]*[=+\-@＝＋－＠])""")
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BEGINS_AS_NUMBER: Final = re.compile(r"[+-]?\.?[0-9]")

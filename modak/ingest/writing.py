@@ -15,8 +15,9 @@ from modak.ingest.table import LAYOUT
 from modak.ingest.values import NUMERIC, WHOLE
 
 _POINTLESS: Final = frozenset(("value", "repeat", "measured_at", "source", "suspect", "unit", "metric"))
-_FORMULA: Final = re.compile(r"""(^|;)(?=['"]*[=+\-@])""")
-"""Where spreadsheets may see a formula begin: in a cell; in many countries also behind a semicolon, where they begin another one."""
+_FORMULA: Final = re.compile(r"""(^|;)(?=['"]*[=+\-@＝＋－＠])""")
+"""Where spreadsheets may see a formula begin: in a cell; in many countries also behind a semicolon, where they begin another one. Those for
+Chinese, Japanese and Korean read the wide signs as well."""
 
 
 def write_csv(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str] | None = None) -> int:

@@ -42,6 +42,8 @@ _TOGETHER: Final = (
 )
 """Seen with 0.31, 0.38 and 0.45: a rank that then reads from the image ends with a bus error. A container for each rank is no solution:
 MPICH on UCX, which copies between processes, fails in it."""
+_APPTAINERS: Final = ("oras://", "library://", "shub://")
+"""Images that Apptainer alone fetches."""
 _SUBMIT: Final = "/mnt/0"
 
 
@@ -63,9 +65,10 @@ class Charliecloud(Runtime):
         return (*image.unproven(job, self._genuine(job)), *image.notices(*said))
 
     def fetching(self, job: JobSpec) -> str:
-        """The image is pulled into Charliecloud's own storage, then converted; a file of Apptainer's is unpacked by Apptainer."""
-        own = image.container(job).reference
-        if "://" not in own and (unpacked := image.renamed(own)) != own and not image.container(job).to_build:
+        """The image is pulled into Charliecloud's own storage, then converted; what Apptainer alone reads is unpacked by Apptainer."""
+        own, to_build = image.container(job).reference, image.container(job).to_build
+        unpacked = file_name(job) if own.startswith(_APPTAINERS) else image.renamed(own) if "://" not in own else own
+        if unpacked != own and not to_build:
             return f"apptainer build --sandbox {unpacked} {own} makes it"
         convert = f"ch-convert -i ch-image -o {_form(job)}"
         return image.fetch(job, lambda name: f"ch-image pull {name} and {convert} {name} {file_name(job)} make it")

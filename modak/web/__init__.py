@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import modak
+from modak.text.grammar import UNSOUND
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,5 +42,15 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_sound,
     )
+
+
+def _sound(value: Any) -> Any:
+    """What a page shows of an address or a form, without characters that change how the rest is displayed; markup has none."""
+    return UNSOUND.sub("", value) if type(value) is str else value

@@ -392,6 +392,13 @@ def test_what_an_address_says_is_escaped(web: TestClient, path: str) -> None:
     assert "<script>" not in answer.text
 
 
+@pytest.mark.parametrize("path", ["/ui/results?application=", "/ui/models?application="])
+def test_what_an_address_says_cannot_turn_a_line_around(web: TestClient, path: str) -> None:
+    """Marks of direction are not shown, which would display the page's own words in another order."""
+    answer = web.get(f"{path}net%E2%80%AEone")
+    assert ("net\u202eone" in answer.text, "netone" in answer.text) == (False, True)
+
+
 def test_what_was_stored_is_escaped(own_database: Path) -> None:
     """Names of results may be any text."""
     app = create_app(Settings(database_url=f"sqlite:///{own_database}"))

@@ -510,7 +510,7 @@ def test_what_is_written_is_read_again(rows: list[tuple[str, str]]) -> None:
         assert [(raw.columns["one"][i], raw.columns["two"][i]) for i in range(len(raw.lines))] == rows
 
 
-@pytest.mark.parametrize("cell", ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "'=x", "''=x"])
+@pytest.mark.parametrize("cell", ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "'=x", "''=x", *"＝＋－＠"])
 def test_formulas_are_guarded_for_spreadsheets(cell: str) -> None:
     """What a spreadsheet would run is written with an apostrophe before it; numbers are not."""
     stream = io.StringIO()

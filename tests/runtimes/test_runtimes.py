@@ -120,10 +120,11 @@ def test_of_an_image_that_is_missing_the_script_says_how_to_get_it(image: dict[s
     assert done.stderr.endswith(f" cannot be read: {how}\n")
 
 
-def test_charliecloud_says_how_a_file_of_apptainers_becomes_its_directory() -> None:
-    """It reads no SIF, though a request may name one."""
-    script = render(having(runtime="charliecloud", reference="own.sif", file="own.sif"), "shell").text
-    assert script.count("apptainer build --sandbox own own.sif makes it") == 2  # in the comment, and where it is missing
+@pytest.mark.parametrize("reference", ["own.sif", "oras://x/own:1", "library://x/own:1", "shub://x/own:1"])
+def test_charliecloud_says_how_an_image_of_apptainers_becomes_its_directory(reference: str) -> None:
+    """It reads none, though a request may name one."""
+    script = render(having(runtime="charliecloud", reference=reference, file="own.sif"), "shell").text
+    assert script.count(f"apptainer build --sandbox own {reference} makes it") == 2  # in the comment, and where it is missing
     assert "--sandbox" not in render(having(runtime="charliecloud", reference="own.sqfs", file="own.sqfs"), "shell").text
 
 
