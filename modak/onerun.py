@@ -11,16 +11,33 @@ from modak.choosing.decision import Decision
 from modak.choosing.openswitch import BUILD
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import compilers, is_build, switches
-from modak.dsl import FrameworkOptions, Objective, Request
+from modak.dsl import Configuration, FrameworkOptions, Objective, Request
 from modak.facts import Facts
 from modak.optimise import Answer, optimise
+from modak.target import Target
 
 
-def one_run(request: Request, compiler: str | None) -> dict[str, Any]:
-    """Changes to ``optimisation`` for a single run: no constraints, and the run's compiler (a build by name, graph compilers on or off)."""
-    work = request.optimisation.workload
-    build = {"workload": work.model_copy(update={"compiler": compiler})} if is_build(compiler) else {}
-    return {"objective": Objective(), "options": _switched(request, compiler), **build}
+def one_run(request: Request, run: Shape | Configuration) -> dict[str, Any]:
+    """Changes to ``optimisation`` for a single run: no constraints, and the run's compiler (a build by name, graph compilers on or off).
+
+    Where the request leaves precision and source build open, they are the run's, too. A source build is recorded as one.
+    """
+    asked, work = request.optimisation, request.optimisation.workload
+    build = {"build": BUILD} if run.opt_build else {}
+    precision = run.precision if work.precision == "auto" else work.precision
+    compiler = {"compiler": run.compiler} if is_build(run.compiler) else {}
+    changes = {"precision": precision, "params": {**work.params, **build}, **compiler}
+    return {
+        "objective": Objective(),
+        "options": _switched(request, run.compiler),
+        "workload": work.model_copy(update=changes),
+        "enable_opt_build": bool(run.opt_build) if asked.enable_opt_build == "auto" else asked.enable_opt_build,
+    }
+
+
+def gpus_asked(gpus: int, target: Target) -> int | None:
+    """The GPUs of a node that the run asks for; ``None``: it says nothing of them, because nobody knows whether its nodes have any."""
+    return gpus if target.node else gpus or None
 
 
 def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
@@ -34,14 +51,14 @@ def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
 def measurement(request: Request, facts: Facts, decision: Decision, index: int) -> Answer:
     """Plan and script of a run of one candidate: those of the request with its counts and switches, without constraints."""
     shape, nodes = decision.shape_at(index), int(decision.scored.nodes[index])
-    gpus = shape.gpus_per_node if decision.target.node else shape.gpus_per_node or None
+    gpus = gpus_asked(shape.gpus_per_node, decision.target)
     counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
     array = _first_of_array(request.job_options.job_array, decision.target.scheduler)
     ranks = {"mpi_ranks": nodes * shape.ranks_per_node, "threads": shape.threads_per_rank, "minimal_efficiency": None}
     fixed = request.changed(
         job_options={**counts, "job_array": array},
         application={**ranks, "write_result": True, "result_file": _result_file(request, decision, index)},
-        optimisation=one_run(request, shape.compiler) | _fixed(request, shape),
+        optimisation=one_run(request, shape),
     )
     own = decision.own_curve(index)
     return optimise(fixed, replace(facts, models=(own,)) if own else facts)
@@ -55,17 +72,6 @@ def _first_of_array(array: str | None, scheduler: str) -> str | None:
     """
     first = re.match("[0-9]+", array or "")
     return first[0] if first and plugins.find("schedulers", scheduler).array(first[0]) else array
-
-
-def _fixed(request: Request, shape: Shape) -> dict[str, Any]:
-    """Changes to ``optimisation`` that set an open precision and an open build to those of the shape. A source build is recorded as one."""
-    asked, work = request.optimisation, request.optimisation.workload
-    build = {"build": BUILD} if shape.opt_build else {}
-    precision = shape.precision if work.precision == "auto" else work.precision
-    compiler = {"compiler": shape.compiler} if is_build(shape.compiler) else {}
-    changes = {"precision": precision, "params": {**work.params, **build}, **compiler}
-    built = shape.opt_build if asked.enable_opt_build == "auto" else asked.enable_opt_build
-    return {"workload": work.model_copy(update=changes), "enable_opt_build": built}
 
 
 def _result_file(request: Request, decision: Decision, index: int) -> str | None:

@@ -14,6 +14,7 @@ from modak import chances, onerun
 from modak.choosing.decision import choice_of, decide
 from modak.choosing.ending import START_UP_S
 from modak.choosing.objective import Scored
+from modak.choosing.shapes import Shape
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, HostMpi, Layout, Node, Queue, Result, SeriesKey
@@ -728,11 +729,12 @@ def test_a_run_of_a_build_is_planned_for_that_build() -> None:
     """Its result would else be recorded as one of another program."""
     document = {"job": {"application": {"app_tag": "solver", "app_type": "mpi"}}}
     asked = normalise(document).request
-    kept = [onerun.one_run(asked, compiler).get("workload", asked.optimisation.workload).compiler for compiler in ("gcc-8.3", "xla", None)]
+    runs = [Shape(1, 1, compiler=compiler) for compiler in ("gcc-8.3", "xla", None)]
+    kept = [onerun.one_run(asked, run)["workload"].compiler for run in runs]
     assert kept == ["gcc-8.3", None, None]
 
 
 def test_a_run_of_a_framework_with_a_compiler_that_is_always_on_is_planned() -> None:
     """JAX without XLA does not exist, so there is nothing to switch."""
     asked = normalise({"job": {"optimisation": {"app_type": "ai_training", "ai_training": {"jax": {}}}}}).request
-    assert onerun.one_run(asked, "xla")["options"] == asked.optimisation.options
+    assert onerun.one_run(asked, Shape(1, 1, compiler="xla"))["options"] == asked.optimisation.options

@@ -45,7 +45,7 @@ def tune(
     read = normalise(document, strict=strict)
     request = with_space(read.request)
     facts = service.facts_for(request)
-    base = base_request(request, _configuration(place, request, facts))
+    base = base_request(request, _configuration(place, request, facts), resolve(request, facts))
     space, aim = grid_of(base), aim_of(base)
     runner = runner_for(resolve(base, facts).scheduler, here=here)
     asked = request.optimisation.autotuning

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from modak.dsl import Configuration, JobOptions, Notice, Request, Setting
 from modak.errors import Infeasible
-from modak.onerun import one_run
+from modak.onerun import gpus_asked, one_run
 from modak.results.units import to_base
+from modak.target import Target
 from modak.tuning.request import Aim, aim_of, grid_of, space_asked
 from modak.tuning.setting import setting_of
 from modak.tuning.space import FIELD, LAYOUT, Grid, Point
@@ -36,20 +37,21 @@ class Outcome:
     """Whether somebody or the scheduler stopped it, which says nothing about its setting."""
 
 
-def base_request(request: Request, chosen: Configuration) -> Request:
-    """The request with the configuration that its plan chose. A trial differs from it only in the values of its point.
+def base_request(request: Request, chosen: Configuration, target: Target) -> Request:
+    """The request with the configuration that its plan chose for the target. A trial differs from it only in the values of its point.
 
     If ranks per node are tuned, and neither the request nor the space gives threads, these follow from the ranks.
     """
     layout = space_asked(request).layout
     follows = "process_count_per_node" in layout and "threads" not in layout and request.application.threads is None
-    counts = {"node_count": chosen.nodes, "process_count_per_node": chosen.ranks_per_node, "request_gpus": chosen.gpus_per_node or None}
+    gpus = gpus_asked(chosen.gpus_per_node, target)
+    counts = {"node_count": chosen.nodes, "process_count_per_node": chosen.ranks_per_node, "request_gpus": gpus}
     threads = None if follows else chosen.threads_per_rank
     open_cores = {"core_count": None, "core_count_per_process": None} if follows else {}
     return request.changed(
         job_options={**counts, **open_cores},
         application={"mpi_ranks": None, "threads": threads, "minimal_efficiency": None},
-        optimisation=one_run(request, chosen.compiler),
+        optimisation=one_run(request, chosen),
     )
 
 

@@ -17,6 +17,7 @@ from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.perfmodel import fit
 from modak.response import filled
+from modak.target import resolve
 from modak.tuning.trial import base_request
 from tests.systems import site
 
@@ -249,7 +250,8 @@ def test_a_choice_that_is_fixed_keeps_its_cores(options: dict[str, Any]) -> None
     facts, request = Facts(version="1", systems={"here": GPUS}), normalise(document).request
     first = optimise(request, facts)
     again = normalise(json.loads(filled(document, first.plan, first.texts))).request
-    fixed = [optimise(one, facts).texts.job_script for one in (again, base_request(request, first.plan.configuration))]
+    trials = base_request(request, first.plan.configuration, resolve(request, facts))
+    fixed = [optimise(one, facts).texts.job_script for one in (again, trials)]
     chosen, *others = [re.findall(r"#SBATCH --cpus-per-task=(\d+)", text) for text in (first.texts.job_script, *fixed)]
     assert chosen
     assert others == [chosen] * 2

@@ -8,6 +8,7 @@ from modak.dsl import Request
 from modak.facts import Facts
 from modak.normalise import normalise
 from modak.optimise import optimise
+from modak.target import resolve
 from modak.tuning.trial import base_request
 
 
@@ -34,4 +35,5 @@ def request_of(**changed: Any) -> Request:
 
 def based(request: Request) -> Request:
     """With what its plan chose."""
-    return base_request(request, optimise(request, Facts(version="")).plan.configuration)
+    nothing = Facts(version="")
+    return base_request(request, optimise(request, nothing).plan.configuration, resolve(request, nothing))

@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from modak.choosing.openswitch import BUILD
 from modak.dsl import Request, Setting
 from modak.errors import RequestError
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.perfmodel.cells import of_results
+from modak.target import resolve
 from modak.tuning.request import aim_of, grid_of, space_asked, with_space
 from modak.tuning.start import starts
 from modak.tuning.trial import LEAST_LIMIT_S, PATIENCE, base_request, identity, limit_of, outcome, set_to, trial_of
@@ -101,11 +103,48 @@ def test_a_trial_is_not_stopped_by_the_jobs_signal() -> None:
     assert trial_of(base, grid_of(base), (2, 1), "search/trial-0001", 700.0).job_options.signal is None
 
 
-def test_tuned_ranks_leave_threads_to_follow() -> None:
-    """Where the request does not say them: else a layout of many ranks would take too many cores."""
-    free = based(request_of(space={"layout": {"process_count_per_node": [1, 2]}}))
-    assert free.application.threads is None
-    assert based(request_of()).application.threads == 1
+def test_trials_have_what_the_plan_chose() -> None:
+    """All of its counts; no total that would contradict those of a point."""
+    counts = {"nodes": 2, "ranks_per_node": 3, "gpus_per_node": 4, "threads_per_rank": 5}
+    request = request_of().changed(application={"mpi_ranks": 6, "minimal_efficiency": 50}, job_options={"core_count": 48})
+    nothing = Facts(version="")
+    chosen = optimise(request_of(), nothing).plan.configuration.model_copy(update=counts)
+    base = base_request(request, chosen, resolve(request, nothing))
+    options, application = base.job_options, base.application
+    assert (options.node_count, options.process_count_per_node, options.request_gpus, application.threads) == (2, 3, 4, 5)
+    assert (application.mpi_ranks, application.minimal_efficiency, options.core_count) == (None, None, 48)
+
+
+@pytest.mark.parametrize(("name", "gpus"), [("hlrs-testbed", 0), ("elsewhere", None)])
+def test_trials_of_a_choice_without_gpus_use_none(known: Callable[[str | None], Facts], name: str, gpus: int | None) -> None:
+    """Although more nodes might be faster with them. Of nodes that nobody describes it is not known that they have any."""
+    wanted = document(space={"layout": {"node_count": [1, 2]}})
+    wanted["job"]["target"]["name"] = name
+    request, facts = normalise(wanted).request, known(None)
+    chosen = optimise(request, facts).plan.configuration.model_copy(update={"gpus_per_node": 0})
+    assert base_request(request, chosen, resolve(request, facts)).job_options.request_gpus == gpus
+
+
+@pytest.mark.parametrize(("asked", "precision", "built"), [("auto", "bf16", True), ("fp64", "fp64", False)])
+def test_trials_have_the_switches_that_the_plan_chose(asked: str, precision: str, built: bool) -> None:
+    """Where the request leaves them to results: those of other sizes may tell otherwise, and so may those of the trials before."""
+    changes = {"precision": "bf16", "opt_build": True if built else None}
+    request = request_of()
+    work = request.optimisation.workload.model_copy(update={"precision": asked})
+    request = request.changed(optimisation={"workload": work, "enable_opt_build": "auto" if built else False})
+    nothing = Facts(version="")
+    chosen = optimise(request, nothing).plan.configuration.model_copy(update=changes)
+    base = base_request(request, chosen, resolve(request, nothing)).optimisation
+    assert (base.workload.precision, base.enable_opt_build, base.workload.params) == (precision, built, {"build": BUILD} if built else {})
+
+
+@pytest.mark.parametrize(("space", "follow"), [({}, True), ({"threads": [1, 2]}, False)])
+def test_tuned_ranks_leave_threads_to_follow(space: dict[str, list[int]], follow: bool) -> None:
+    """And cores; unless the request or the space says them: else a layout of many ranks would take too many cores."""
+    request = request_of(space={"layout": {"process_count_per_node": [1, 2], **space}}).changed(job_options={"core_count": 4})
+    base = based(request)
+    assert (base.application.threads is None, base.job_options.core_count is None) == (follow, follow)
+    assert based(request.changed(application={"threads": 1})).application.threads == 1
 
 
 def test_a_search_begins_with_the_jobs_own_setting_and_the_best_that_was_measured() -> None:
@@ -174,7 +213,7 @@ def test_the_models_say_where_to_begin(known: Callable[[str | None], Facts], bes
     request = normalise({"job": job}).request
     facts = known("3dgan")
     one_rank = {"ranks_per_node": 1, "threads_per_rank": 48}
-    base = base_request(request, optimise(request, facts).plan.configuration.model_copy(update=one_rank))
+    base = base_request(request, optimise(request, facts).plan.configuration.model_copy(update=one_rank), resolve(request, facts))
     space = grid_of(base)
     found = starts(base, facts, space, (), aim_of(base))
     assert [space.of_kind("layout", point) for point in found] == [
