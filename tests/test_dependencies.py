@@ -8,13 +8,13 @@ import sys
 import tomllib
 from functools import cache
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parent.parent
+from tests.conftest import ROOT
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DECLARED = {canonicalize_name(Requirement(line).name): Requirement(line) for line in PROJECT["project"]["dependencies"]}
 UNSEEN = {"uvloop", "httptools", "spython"}

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from modak.dsl import Plan
-from modak.facts import Facts
 from modak.normalise import normalise
 from modak.optimise import optimise
+from tests.examples import Known
 
-Known = Callable[[str | None], Facts]
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 

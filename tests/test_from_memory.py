@@ -21,9 +21,9 @@ from modak.store import open_store
 from modak.store.audit import Actor
 from modak.text.documents import with_value
 from modak.text.words import Joined
+from tests.conftest import ROOT
 from tests.uncached import answer
 
-ROOT = Path(__file__).parent.parent
 EXAMPLES = ("3dgan-supermuc-ng", "listing1-hlrs")
 """One with results to answer from and a container of the host, one without results and with rules for storage."""
 WHEN: tuple[dict[str, Any], ...] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from modak.choosing.objective import Scored
 from modak.choosing.shapes import Shape
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.facts import Facts, HostMpi, Layout, Node, Queue, Result, SeriesKey
+from modak.facts import Facts, HostMpi, Node, Queue, Result
 from modak.nextruns import Programme, Proposal, next_runs
 from modak.normalise import normalise
 from modak.onerun import measurement
@@ -25,16 +25,17 @@ from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.scaling import fit_many
-from tests.examples import example
+from tests.choosing.asked import asked, changed
+from tests.examples import Known, example
+from tests.runs import ran
 from tests.systems import site
 
-Known = Callable[[str | None], Facts]
 LAYOUT = {"job_options__process_count_per_node": 4, "job_options__core_count_per_process": 12}
 """As measured on SuperMUC-NG with the host's MPI."""
 ON_SIXTEEN = {"minimise": "time", "max_nodes": 16}
 """An objective whose choice was measured."""
 NS_PER_DAY = {"name": "throughput", "unit": "ns/day", "pattern": "Performance: +([0-9.]+)"}
-SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+HYBRID = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
 
 
 def request(**changes: Any) -> Request:
@@ -72,6 +73,11 @@ def few(known: Known) -> Facts:
 def after_few(few: Facts) -> Programme:
     """The next runs of the request, unchanged, by what is known of these."""
     return next_runs(request(), few)
+
+
+def after(known: Known, runs: Iterable[Result], most: int = 5, **job: Any) -> Programme:
+    """The next runs of ``solver`` on SuperMUC-NG after these."""
+    return next_runs(asked(**job), replace(known(None), models=fit(runs)), most)
 
 
 def counts(programme: Programme) -> list[tuple[int, int, int]]:
@@ -136,12 +142,8 @@ def test_a_run_that_is_too_dear_and_narrows_too_little_is_told_with_both(few: Fa
 def test_of_very_many_equal_layouts_a_few_stand_for_all(known: Known, first: float) -> None:
     """Each of 170 builds is right with a smaller probability than that from which a layout is considered; or all but one, which is a little
     faster."""
-    builds = [SERIES.model_copy(update={"compiler": f"gcc-{number}"}) for number in range(170)]
-    times = [first, *[900.0] * 169]
-    layout = Layout(nodes=4, ranks_per_node=48)
-    models = fit(Result(series=one, layout=layout, value=time) for one, time in zip(builds, times, strict=True))
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "target": {"name": "supermuc-ng"}, "job_options": {"node_count": 4}}
-    programme = next_runs(normalise({"job": job}).request, replace(known(None), models=models))
+    runs = [ran(900.0 if number else first, nodes=4, ranks_per_node=48, compiler=f"gcc-{number}") for number in range(170)]
+    programme = after(known, runs, application__app_type="mpi", job_options__node_count=4)
     assert len(programme.likely) == chances.FEW
     assert re.fullmatch(r"[0-9]+ layouts may be the right choice, most with less than 1%: 10 stand for all", programme.notes[0])
 
@@ -156,40 +158,31 @@ def test_layouts_that_nobody_has_run_come_first(many: Facts) -> None:
 def test_a_program_is_tried_with_a_rank_a_core_too(known: Known, section: dict[str, Any], tried: set[tuple[int, int]]) -> None:
     """Which layout of a hybrid program is the fastest only runs can tell; with MPI alone no other one is tried, whatever threads results
     name."""
-    layout = {"ranks_per_node": 2, "threads_per_rank": 24}
-    results = [Result(series=SERIES, layout=Layout(nodes=nodes, **layout), value=100.0 / nodes) for nodes in (1, 2, 4)]
-    asked = {"app_type": "hpc", "hpc": section, "objective": {"max_nodes": 4}}
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
-    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=tuple(fit(results))), most=9)
+    runs = [ran(100.0 / nodes, nodes=nodes, ranks_per_node=2, threads_per_rank=24) for nodes in (1, 2, 4)]
+    wanted = {"app_type": "hpc", "hpc": section, "objective": {"max_nodes": 4}}
+    programme = after(known, runs, 9, application__app_type="mpi", optimisation=wanted)
     assert {(ranks, threads) for _, ranks, threads in counts(programme)} - {(2, 24)} == tried
 
 
 def test_a_layout_that_is_faster_on_one_node_is_tried_where_others_ran(known: Known) -> None:
     """Otherwise the answer would stay with the layout that happened to be run on several nodes first."""
-    times = {(1, 2): 1000.0, (2, 2): 520.0, (4, 2): 280.0, (1, 48): 700.0}
-    layouts = {(nodes, ranks): Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=48 // ranks) for nodes, ranks in times}
-    models = fit(Result(series=SERIES, layout=layouts[run], value=seconds) for run, seconds in times.items())
-    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "objective": {"minimise": "node_hours", "deadline": "300 s"}}
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
-    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=models), most=3)
+    times = ((1, 2, 1000.0), (2, 2, 520.0), (4, 2, 280.0), (1, 48, 700.0))
+    runs = [ran(seconds, nodes=nodes, ranks_per_node=ranks, threads_per_rank=48 // ranks) for nodes, ranks, seconds in times]
+    wanted = {**HYBRID, "objective": {"minimise": "node_hours", "deadline": "300 s"}}
+    programme = after(known, runs, 3, application__app_type="mpi", optimisation=wanted)
     assert [run for run in counts(programme) if run[0] >= 3 and run[1] == 48]
 
 
 @pytest.mark.parametrize("faster", ["gcc-12", "intel-2021"])
 def test_layouts_that_nobody_has_run_are_of_the_build_that_is_chosen(known: Known, faster: str) -> None:
     """Whichever of the measured builds comes first."""
-    timed = [(build, nodes, (700 if build == faster else 1000) / nodes) for build in ("gcc-12", "intel-2021") for nodes in (1, 2, 4)]
-    results = [
-        Result(
-            series=SERIES.model_copy(update={"compiler": build}),
-            layout=Layout(nodes=nodes, ranks_per_node=2, threads_per_rank=24),
-            value=seconds,
-        )
-        for build, nodes, seconds in timed
+    runs = [
+        ran((700 if build == faster else 1000) / nodes, nodes=nodes, ranks_per_node=2, threads_per_rank=24, compiler=build)
+        for build in ("gcc-12", "intel-2021")
+        for nodes in (1, 2, 4)
     ]
-    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "objective": {"minimise": "time", "max_nodes": 4}}
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
-    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=tuple(fit(results))))
+    wanted = {**HYBRID, "objective": {"minimise": "time", "max_nodes": 4}}
+    programme = after(known, runs, application__app_type="mpi", optimisation=wanted)
     new = [run.choice.configuration.compiler for run in programme.proposals if run.choice.configuration.ranks_per_node != 2]
     assert new
     assert set(new) == {faster}
@@ -197,11 +190,9 @@ def test_layouts_that_nobody_has_run_are_of_the_build_that_is_chosen(known: Know
 
 def test_a_size_beside_a_measured_one_is_not_called_a_repeat(known: Known) -> None:
     """Of 63 given nodes beside 64 that were measured."""
-    layouts = {nodes: Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=12) for nodes in (16, 32, 64)}
-    models = fit(Result(series=SERIES, layout=layout, value=8000 / nodes) for nodes, layout in layouts.items())
+    runs = [ran(8000 / nodes, nodes=nodes, ranks_per_node=4, threads_per_rank=12) for nodes in (16, 32, 64)]
     counts = {"node_count": 63, "process_count_per_node": 4, "core_count_per_process": 12}
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "job_options": counts}
-    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=tuple(models)))
+    programme = after(known, runs, application__app_type="mpi", job_options=counts)
     assert programme.proposals == ()
     assert re.search(
         r"run 63 nodes x 4x12 \([0-9.]+ node-hours\): it tells about as much as a repeat of the size next to it", programme.notes[-1]
@@ -211,21 +202,16 @@ def test_a_size_beside_a_measured_one_is_not_called_a_repeat(known: Known) -> No
 def test_sizes_that_may_be_right_are_tried_also_where_the_most_probable_are_next_to_a_measured_one(known: Known) -> None:
     """Runs of 62 and 63 nodes tell what one of 64 has told; that of a few less tells whether the program becomes slower on all."""
     times = {8: 520.0, 16: 300.0, 32: 220.0, 64: 205.0}
-    layouts = {nodes: Layout(nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes in times}
-    models = fit(Result(series=SERIES, layout=layouts[nodes], value=seconds) for nodes, seconds in times.items())
-    asked = {"app_type": "hpc", "hpc": {"mpi": {}}, "objective": {"minimise": "time", "max_nodes": 64}}
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
-    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=models))
+    runs = [ran(seconds, nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes, seconds in times.items()]
+    wanted = {"app_type": "hpc", "hpc": {"mpi": {}}, "objective": {"minimise": "time", "max_nodes": 64}}
+    programme = after(known, runs, application__app_type="mpi", optimisation=wanted)
     assert [32 < nodes <= 60 for nodes, *_ in counts(programme)] == [True]
 
 
 def test_a_program_of_single_threads_is_not_tried_with_more(known: Known) -> None:
     """Where all results ran a thread on each rank, and the request names no threads, the run that tells is another number of nodes."""
     times = {6: 5500.0, 12: 3700.0, 24: 3400.0, 48: 3300.0}
-    layouts = {ranks: Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=1) for ranks in times}
-    models = fit(Result(series=SERIES, layout=layouts[ranks], value=seconds) for ranks, seconds in times.items())
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver"}}
-    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=models))
+    programme = after(known, [ran(seconds, nodes=1, ranks_per_node=ranks, threads_per_rank=1) for ranks, seconds in times.items()])
     assert counts(programme)[0] == (2, 48, 1)
     assert {threads for *_, threads in counts(programme)} == {1}
 
@@ -236,11 +222,8 @@ def test_a_program_of_single_threads_is_not_tried_with_more(known: Known) -> Non
 )
 def test_a_program_with_openmp_alone_is_tried_with_fewer_threads(known: Known, times: dict[int, float], next_threads: list[int]) -> None:
     """Threads that share a socket may be the faster ones; fewer still are tried only if that helped."""
-    layouts = {threads: Layout(nodes=1, ranks_per_node=1, threads_per_rank=threads) for threads in times}
-    models = fit(Result(series=SERIES, layout=layouts[threads], value=seconds) for threads, seconds in times.items())
-    asked = {"app_type": "hpc", "hpc": {"openmp": {}}}
-    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver"}, "optimisation": asked}
-    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=models))
+    runs = [ran(seconds, nodes=1, ranks_per_node=1, threads_per_rank=threads) for threads, seconds in times.items()]
+    programme = after(known, runs, optimisation={"app_type": "hpc", "hpc": {"openmp": {}}})
     assert counts(programme) == [(1, 1, threads) for threads in next_threads]
 
 
@@ -292,11 +275,8 @@ def test_a_compiler_that_no_image_has_is_not_tried(value: Any, few: Facts) -> No
 
 def epochs(application: str = "net", nodes: tuple[int, ...] = (1, 2, 4), seconds: float = 60.0, **labels: Any) -> list[Result]:
     """Epochs in TensorFlow on nodes of the testbed, one rank on each."""
-    series = SeriesKey(
-        application=application, system="hlrs-testbed", framework="tensorflow", metric="epoch_time", unit="s", dataset="d", **labels
-    )
-    layout = {"ranks_per_node": 1, "threads_per_rank": 20}
-    return [Result(series=series, layout=Layout(nodes=count, **layout), value=seconds / count**0.8) for count in nodes]
+    series = {"application": application, "system": "hlrs-testbed", "framework": "tensorflow", "metric": "epoch_time", "dataset": "d"}
+    return [ran(seconds / n**0.8, nodes=n, ranks_per_node=1, threads_per_rank=20, **series, **labels) for n in nodes]
 
 
 def switched(tensorflow: dict[str, Any], nodes: int | None = None, **work: Any) -> Request:
@@ -519,13 +499,9 @@ def test_a_long_run_is_said_to_tell_no_more_than_a_short_one(
     known: Known, work: dict[str, Any], seconds: float | None, told: str | None
 ) -> None:
     """The speed of a program, which it prints, is known after a while; a whole run each time would be dear."""
-    series = SERIES.model_copy(update={"metric": "throughput", "unit": "ns/day"})
-    layouts = [Layout(nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes in (1, 2)] if seconds else []
-    models = fit(Result(series=series, layout=each, value=86400 * (each.nodes or 1) / seconds) for each in layouts if seconds)
-    application = {"app_tag": "solver", "app_type": "mpi"}
-    asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": work}
-    job = {"target": {"name": "supermuc-ng"}, "application": application, "optimisation": asked}
-    programme = next_runs(normalise({"job": job}).request, replace(known("nobody-ran-this"), models=tuple(models)))
+    rate = {"ranks_per_node": 48, "threads_per_rank": 1, "metric": "throughput", "unit": "ns/day"}
+    runs = [ran(86400 * nodes / seconds, nodes=nodes, **rate) for nodes in (1, 2)] if seconds else []
+    programme = after(known, runs, application__app_type="mpi", optimisation={**HYBRID, "workload": work})
     assert [told in note for note in programme.notes if told and "shorter run" in note] == ([True] if told else [])
     assert any("shorter run" in note for note in programme.notes) is bool(told)
 
@@ -607,25 +583,18 @@ def test_first_runs_fit_the_queue_that_the_request_names(known: Known) -> None:
 
 def test_runs_are_planned_with_the_library_that_the_request_names(known: Known) -> None:
     """Not with the system's default."""
-    facts = known(None)
     libraries = (HostMpi(family="intel-mpi", default=True), HostMpi(family="openmpi"))
-    system = facts.systems["supermuc-ng"].model_copy(update={"mpi": libraries})
-    series = SERIES.model_copy(update={"mpi": "openmpi"})
-    models = fit(Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, threads_per_rank=12), value=100.0 / n) for n in (1, 2, 4))
+    runs = [ran(100.0 / n, nodes=n, ranks_per_node=4, threads_per_rank=12, mpi="openmpi") for n in (1, 2, 4)]
     wanted = {"app_type": "hpc", "hpc": {"openmpi": {}}}
-    job = {"application": {"app_tag": "solver", "app_type": "hpc"}, "target": {"name": "supermuc-ng"}, "optimisation": wanted}
-    found = next_runs(normalise({"job": job}).request, replace(facts, systems={"supermuc-ng": system}, models=models))
+    found = after(changed(known, mpi=libraries), runs, application__app_type="hpc", optimisation=wanted)
     assert {one.choice.configuration.mpi for one in found.proposals} == {"openmpi"}
 
 
 def test_runs_that_torchrun_starts_have_no_mpi_library(known: Known) -> None:
     """Not even that of the host: their results will name none, as those name none that are there."""
-    series = SeriesKey(application="net", framework="pytorch", system="supermuc-ng", metric="wall_time", unit="s")
-    models = fit(Result(series=series, layout=Layout(nodes=n, ranks_per_node=2, threads_per_rank=24), value=100.0 / n) for n in (1, 2))
+    timed = [ran(100.0 / n, nodes=n, ranks_per_node=2, threads_per_rank=24, framework="pytorch") for n in (1, 2)]
     wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}
-    application = {"app_tag": "net", "app_type": "python", "executable": "train.py"}
-    job = {"application": application, "target": {"name": "supermuc-ng"}, "optimisation": wanted}
-    found = next_runs(normalise({"job": job}).request, replace(known(None), models=models))
+    found = after(known, timed, application__app_type="python", application__executable="train.py", optimisation=wanted)
     runs = [one.choice.configuration for one in found.proposals]
     assert {(one.mpi, one.mpi_from) for one in runs} == {(None, None)}
     assert {one.ranks_per_node for one in runs} - {2}
@@ -649,22 +618,20 @@ def test_an_application_that_nobody_ran_is_said_to_be_one(known: Known) -> None:
 
 def test_rates_that_give_no_time_are_not_called_unusable(known: Known) -> None:
     """The warning names what the request would have to give, as in an answer."""
-    series = SeriesKey(application="net", system="supermuc-ng", metric="throughput", unit="samples/s")
-    models = fit(Result(series=series, layout=Layout(nodes=n), value=100.0 * n) for n in (1, 2, 4))
-    programme = next_runs(request(optimisation__workload={"application": "net"}), replace(known(None), models=models))
+    models = fit(ran(100.0 * n, nodes=n, metric="throughput", unit="samples/s") for n in (1, 2, 4))
+    programme = next_runs(request(optimisation__workload={"application": "solver"}), replace(known(None), models=models))
     assert ([one.field for one in programme.warnings], programme.notes) == (["optimisation.workload.samples"], ())
     assert programme.proposals == ()
 
 
 def test_of_several_data_sets_those_runs_are_proposed_that_tell_of_the_one_which_is_asked(known: Known) -> None:
     """The interval of the decision is of the same data set as its times: as if the request named it."""
-    models = [
-        Result(series=SERIES.model_copy(update={"dataset": dataset}), layout=Layout(nodes=nodes, ranks_per_node=48), value=work / nodes)
-        for dataset, work, most in (("small", 100.0, 2), ("large", 9000.0, 16))
-        for nodes in (1, 2, 4, 8, 16)
-        if nodes <= most
+    runs = [
+        ran(work / nodes, nodes=nodes, ranks_per_node=48, dataset=dataset)
+        for dataset, work, sizes in (("small", 100.0, (1, 2)), ("large", 9000.0, (1, 2, 4, 8, 16)))
+        for nodes in sizes
     ]
-    facts = replace(known(None), models=fit(models))
+    facts = replace(known(None), models=fit(runs))
     unsaid, named = (
         next_runs(request(optimisation__workload={"application": "solver"} | said), facts) for said in ({}, {"dataset": "large"})
     )

@@ -161,6 +161,12 @@ def python(installed: Path, folder: Path, *words: str) -> subprocess.CompletedPr
     return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
 
 
+def modak(installed: Path, folder: Path, *commands: str) -> subprocess.CompletedProcess[str]:
+    """These commands, one after the other; the exit status is the last one's."""
+    each = "import sys; from modak.cli import main; sys.exit([main(command.split()) for command in sys.argv[1:]][-1])"
+    return python(installed, folder, "-c", each, *commands)
+
+
 def test_its_variants_keep_the_contracts(installed: Path, tmp_path: Path) -> None:
     """The checks that MODAK's own pass, found by their entry points."""
     done = python(installed, tmp_path, "-c", CHECKED)
@@ -213,15 +219,13 @@ def test_a_system_and_a_request_can_name_them(installed: Path, tmp_path: Path) -
     """From the system's file to the script; without the package the file is refused."""
     (tmp_path / "grid.toml").write_text(SYSTEM)
     (tmp_path / "request.json").write_text(json.dumps({"job": JOB}))
-    added = python(installed, tmp_path, "-m", "modak", "systems", "add", "grid.toml")
-    assert added.returncode == 0, added.stderr
-    answer = python(installed, tmp_path, "-m", "modak", "optimise", "request.json", "--script")
+    answer = modak(installed, tmp_path, "systems add grid.toml", "optimise request.json --script")
     assert answer.returncode == 0, answer.stderr
     script = answer.stdout
     assert "#OAR -l nodes=2/core=4\n" in script
     assert 'MODAK_JOB="${MODAK_JOB//[!A-Za-z0-9._-]/-}"\n' in script, "nothing is known of its jobs' numbers"
     assert 'taktuk -f "${OAR_NODEFILE:?}" broadcast exec \\\n    kameleon run "${MODAK_IMAGE:?}" -- \\\n    ./solve \'a b\'\n' in script
-    refused = python(tmp_path / "nothing", tmp_path, "-m", "modak", "systems", "add", "grid.toml")
+    refused = modak(tmp_path / "nothing", tmp_path, "systems add grid.toml")
     assert refused.returncode == 1
     assert "scheduler: unknown scheduler 'oar'" in refused.stderr
 
@@ -230,14 +234,14 @@ def test_the_launcher_that_belongs_to_a_scheduler_starts_its_jobs(installed: Pat
     """Without a system that names one."""
     job = {**JOB, "target": {"job_scheduler_type": "oar", "container_runtime": "none"}}
     (tmp_path / "request.json").write_text(json.dumps({"job": job}))
-    answer = python(installed, tmp_path, "-m", "modak", "optimise", "request.json", "--script")
+    answer = modak(installed, tmp_path, "optimise request.json --script")
     assert 'taktuk -f "${OAR_NODEFILE:?}" broadcast exec' in answer.stdout, answer.stderr
 
 
 def test_a_request_may_call_it_by_its_other_name(installed: Path, tmp_path: Path) -> None:
     """As it may call MODAK's own."""
     (tmp_path / "request.json").write_text(json.dumps({"job": {**JOB, "target": {"job_scheduler_type": "oarsub"}}}))
-    answer = python(installed, tmp_path, "-m", "modak", "optimise", "request.json", "--script")
+    answer = modak(installed, tmp_path, "optimise request.json --script")
     assert "#OAR -l nodes=2/core=4\n" in answer.stdout, answer.stderr
 
 
@@ -252,8 +256,7 @@ def test_a_launcher_that_needs_ssh_does_not_stand_in_for_one_that_does(installed
     """The job would hang at its start."""
     (tmp_path / "grid.toml").write_text(SYSTEM.replace('"taktuk"', f'"{preferred}"\nssh_between_nodes = false'))
     (tmp_path / "request.json").write_text(json.dumps({"job": JOB}))
-    assert python(installed, tmp_path, "-m", "modak", "systems", "add", "grid.toml").returncode == 0
-    refused = python(installed, tmp_path, "-m", "modak", "optimise", "request.json")
+    refused = modak(installed, tmp_path, "systems add grid.toml", "optimise request.json")
     assert refused.returncode == 1
     assert f"{preferred} needs ssh between nodes, which grid does not have; use one node" in refused.stderr
 
@@ -263,7 +266,7 @@ def test_tuning_is_refused_where_the_scheduler_cannot_be_asked_for_jobs(installe
     job = {**JOB, "target": {"job_scheduler_type": "oar", "container_runtime": "none"}}
     space = {"autotuning": {"tuner": "autotune", "space": {"environment": {"LEVEL": [1, 3]}}}, "enable_autotuning": True}
     (tmp_path / "request.json").write_text(json.dumps({"job": {**job, "optimisation": space}}))
-    refused = python(installed, tmp_path, "-m", "modak", "tune", "request.json")
+    refused = modak(installed, tmp_path, "tune request.json")
     assert refused.returncode == 1
     assert "the plug-in of oar does not say how trials are submitted; inside an allocation, --here" in refused.stderr
 

@@ -12,7 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from tests.conftest import ROOT
+
 README = ROOT / "README.md"
 WHOLE = ROOT / "docs/worked-example.md"
 SYSTEM = ROOT / "docs/knowledge.md"

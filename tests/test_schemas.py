@@ -21,8 +21,7 @@ from modak.normalise import normalise
 from modak.schemas import COMPONENTS, KINDS, OPENAPI, components, schema
 from modak.service import open_service
 from modak.settings import Settings
-
-ROOT = Path(__file__).parent.parent
+from tests.conftest import ROOT
 
 
 def references(part: Any) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +17,9 @@ from modak.optimise import optimise
 from modak.partition import beyond
 from modak.perfmodel import Curve, fit
 from modak.target import Target, find_system, resolve, target_key, uncharged
+from tests.examples import Known
 from tests.runs import ran
 
-Known = Callable[[str | None], Facts]
 ONE = Partition(name="one", nodes=8, node=Node(processor="xeon-gold-6148", sockets=2, cores=40))
 USUAL = ONE.model_copy(update={"default": True})
 TWO = ONE.model_copy(update={"name": "two"})

@@ -20,8 +20,9 @@ from modak.optimise import Recommendation, optimise, recommend
 from modak.perfmodel import fit
 from modak.target import resolve
 from modak.text.amounts import size
-from tests.choosing.asked import SPREAD, Known, asked, changed
+from tests.choosing.asked import SPREAD, asked, changed
 from tests.conftest import ROOT
+from tests.examples import Known
 from tests.runs import ran
 from tests.test_nextruns import shortened
 

@@ -14,15 +14,12 @@ from starlette.testclient import TestClient
 
 from modak.api import create_app
 from modak.auth import SCOPES
-from modak.settings import Settings
+from tests.api.document import API, NOWHERE, OPERATIONS
 from tests.api.site import Site
+from tests.conftest import ROOT
 
 Json = dict[str, Any]
-ROOT = Path(__file__).parents[2]
 CSV = {"Content-Type": "text/csv"}
-NOWHERE = Settings(database_url="sqlite:///nowhere.db")
-API: Json = create_app(NOWHERE).openapi()
-OPERATIONS = [(path, method) for path, operations in API["paths"].items() for method in operations]
 MEASURED: Json = {
     "job": {
         "job_options": {"node_count": 4, "process_count_per_node": 48},

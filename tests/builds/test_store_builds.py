@@ -26,9 +26,9 @@ from modak.store import open_store
 from modak.store.audit import Actor
 from modak.store.builds import KEPT, MOST_ATTEMPTS, Builds, StoredBuild
 from modak.store.engine import reading
-from modak.store.migrate import upgrade
 from modak.store.schema import images
 from tests.builds.earlier import put_earlier
+from tests.store.tables import opened
 
 ADA = Actor("ada")
 ORDER = {"name": "x", "runtime": "apptainer"}
@@ -40,8 +40,7 @@ IMAGE = Image(reference="/mine.sif", labels=ImageLabels(framework="pytorch", ver
 def builds(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Builds]:
     """An empty database."""
     url = f"sqlite:///{tmp_path}/a.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         yield store.builds
 
 
@@ -309,8 +308,7 @@ def test_an_image_that_is_removed_while_it_is_verified_stays_away(tmp_path: Path
     labels = ImageLabels(framework="pytorch", version="2.13.0", source="pip")
     image = Image(reference=str(file), digest=f"sha256:{'0' * 64}", labels=labels, source="a test")
     file.write_bytes(b"of another digest: nothing is run")
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store, open_store(url, fill=False) as other:
+    with opened(url) as store, open_store(url, fill=False) as other:
         store.add([image], ADA)
 
         @event.listens_for(store.engine, "checkin", once=True)  # the catalogue was read

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.dsl import Request
-from modak.facts import Facts, Result
+from modak.facts import Result
 from modak.normalise import normalise
 from modak.perfmodel import fit
 from modak.target import resolve
+from tests.examples import Known
 
-Known = Callable[[str | None], Facts]
 TRAINING = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
 SPREAD = {"app_type": "ai_training", "ai_training": {"pytorch": {}, "config": {"distributed_training": True}}}
 

@@ -21,7 +21,8 @@ from modak.facts import Facts, Layout, Node, Partition, Queue
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.target import Target, resolve
-from tests.choosing.asked import SPREAD, TRAINING, Known, asked, candidates, changed, layouts, of_mpi
+from tests.choosing.asked import SPREAD, TRAINING, asked, candidates, changed, layouts, of_mpi
+from tests.examples import Known
 from tests.runs import ran
 from tests.systems import site
 

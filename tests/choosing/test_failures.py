@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -29,8 +29,8 @@ from modak.perfmodel.curves import Estimated
 from modak.results.failures import FAILED, OUT_OF_MEMORY, STOPPED
 from modak.sizing.size import size
 from modak.target import resolve
+from tests.examples import Known
 
-Known = Callable[[str | None], Facts]
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
 COUNTS = tuple[int, int, int]
 """Nodes, ranks a node and threads of each."""

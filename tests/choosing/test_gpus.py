@@ -10,7 +10,8 @@ import pytest
 from modak.errors import Infeasible
 from modak.optimise import recommend
 from modak.perfmodel import fit
-from tests.choosing.asked import SPREAD, TRAINING, Known, asked, candidates, changed, layouts, of_mpi
+from tests.choosing.asked import SPREAD, TRAINING, asked, candidates, changed, layouts, of_mpi
+from tests.examples import Known
 from tests.runs import ran
 
 

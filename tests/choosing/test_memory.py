@@ -14,7 +14,8 @@ from modak.facts import Facts, Layout, Node, Result, SeriesKey
 from modak.normalise import normalise
 from modak.perfmodel import fit
 from modak.target import resolve
-from tests.choosing.asked import TRAINING, Known, candidates, layouts
+from tests.choosing.asked import TRAINING, candidates, layouts
+from tests.examples import Known
 from tests.systems import site
 
 

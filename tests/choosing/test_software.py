@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +13,8 @@ from modak.normalise import normalise
 from modak.optimise import Answer, optimise
 from modak.perfmodel.curves import fit
 from modak.prepared import prepared
+from tests.examples import Known
 
-Known = Callable[[str | None], Facts]
 TARGET = {"name": "hlrs-testbed"}
 
 

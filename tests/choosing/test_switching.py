@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,14 @@ import pytest
 from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.dsl import Plan
-from modak.facts import Facts, Layout, Result, SeriesKey
+from modak.facts import Layout, Result, SeriesKey
 from modak.ingest.reading import tables
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.service import open_service
 from modak.settings import Settings
-from tests.examples import example
-
-Known = Callable[[str | None], Facts]
+from tests.examples import Known, example
 
 
 def epoch(seconds: float, application: str = "net", compiler: str | None = None, precision: str | None = None) -> Result:

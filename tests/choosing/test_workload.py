@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,7 @@ from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Recommendation, optimise, recommend
 from modak.perfmodel import fit
-
-Known = Callable[[str | None], Facts]
+from tests.examples import Known
 
 
 def runs(ranks: int = 48, values: Sequence[float] = (100.0, 55.0, 33.0), **series: Any) -> list[Result]:

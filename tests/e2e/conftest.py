@@ -25,7 +25,7 @@ APPTAINER = Path("/opt/modak-test/apptainer/bin")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark everything in this folder, so that ``-m 'not e2e'`` leaves it out; images and clusters take longer on a busy machine."""
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if item.nodeid.startswith("tests/e2e/"):
             item.add_marker("e2e")
             if not item.get_closest_marker("timeout"):
                 item.add_marker(pytest.mark.timeout(600))

@@ -6,14 +6,11 @@ import os
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from modak.jobs.spec import Attributes, JobSpec, Resources, RuleText
 from modak.script.job import render
 from tests.conftest import tool
 from tests.golden.scripts.jobs import TESTBED
 
-pytestmark = pytest.mark.e2e
 SSH = """#!/bin/sh
 # as ssh: a shell on another host, without the variables of this one
 while [ "${1#-}" != "$1" ]; do shift; done

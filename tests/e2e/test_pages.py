@@ -19,8 +19,6 @@ BLUE = (0, 114, 178)
 BUTTON = (11, 92, 173)
 """The style sheet's."""
 
-pytestmark = pytest.mark.e2e
-
 
 @pytest.fixture(scope="module")
 def served(packaged_database: Path) -> Iterator[Served]:

@@ -10,6 +10,7 @@ import pytest
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict, predict_rows
 from modak.perfmodel.rows import of_several
+from tests.runs import ran
 
 HERE = {"system": "here"}
 PLACED = Layout(ranks_per_node=40, threads_per_rank=1)
@@ -18,15 +19,9 @@ PLACED = Layout(ranks_per_node=40, threads_per_rank=1)
 def cubes(*measured: tuple[int, int, int]) -> tuple[Curve, ...]:
     """Curves of a program whose work is the cube of ``params.n``, each for (n, ranks, threads)."""
     return fit(
-        [
-            Result(
-                series=SeriesKey(application="app", system="here", params={"n": str(n)}, metric="wall_time", unit="s"),
-                layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads),
-                value=1e-6 * n**3 / nodes,
-            )
-            for n, ranks, threads in measured
-            for nodes in (1, 2, 4)
-        ]
+        ran(1e-6 * n**3 / nodes, nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads, system="here", params={"n": str(n)})
+        for n, ranks, threads in measured
+        for nodes in (1, 2, 4)
     )
 
 
@@ -48,8 +43,8 @@ def test_a_problem_nobody_ran_follows_the_law_of_those_that_were(asked: int, nea
 
 def test_a_row_says_of_which_problems_its_trend_is() -> None:
     """With their numbers as columns of the table, the nearest first."""
-    known = {"app": cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))}
-    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 4, "params.n": 4000}
+    known = {"solver": cubes((500, 4, 12), (1000, 4, 12), (2000, 4, 12))}
+    asked = {"application": "solver", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 4, "params.n": 4000}
     (row,) = predict_rows([asked], known)
     trend = "from the trend over 3 values of params.n, the nearest with params.n 2000; together with those of params.n 1000; params.n 500"
     assert (row["basis"], row["model"].endswith(trend)) == ("transferred", True)
@@ -58,15 +53,8 @@ def test_a_row_says_of_which_problems_its_trend_is() -> None:
 @pytest.mark.parametrize("asked", [500, 700, 1300, 5000])
 def test_a_sample_of_a_much_larger_problem_follows_the_law_too(asked: int) -> None:
     """The time of the nearest problem would be as sure however far it is, and a network of ten times the size as fast."""
-    known = fit(
-        Result(
-            series=SeriesKey(application="net", system="here", params={"n": n}, metric="throughput", unit="samples/s"),
-            layout=Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=12),
-            value=50000 * nodes / int(n),
-        )
-        for n in ("125", "350")
-        for nodes in (1, 2)
-    )
+    has = {"ranks_per_node": 4, "threads_per_rank": 12, "system": "here", "metric": "throughput", "unit": "samples/s"}
+    known = fit(ran(50000 * nodes / n, nodes=nodes, params={"n": str(n)}, **has) for n in (125, 350) for nodes in (1, 2))
     found = predict(known, asked_about(asked), [2])
     before = predict(known, asked_about(asked - 100), [2])
     truth = asked / 100000
@@ -97,16 +85,11 @@ def test_a_number_that_only_one_of_both_gives_is_not_near(params: dict[str, str]
 
 def solvers(**sizes: tuple[int, ...]) -> tuple[Curve, ...]:
     """Curves of a program whose work is the cube of ``params.n`` with the solver ``cg``, and twice as much with others."""
+    has = {"nodes": 1, "ranks_per_node": 4, "threads_per_rank": 12, "system": "here"}
     return fit(
-        [
-            Result(
-                series=SeriesKey(application="app", system="here", params={"n": str(n), "solver": solver}, metric="wall_time", unit="s"),
-                layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
-                value=(1 if solver == "cg" else 2) * 1e-6 * n**3,
-            )
-            for solver, measured in sizes.items()
-            for n in measured
-        ]
+        ran((1 if solver == "cg" else 2) * 1e-6 * n**3, params={"n": str(n), "solver": solver}, **has)
+        for solver, measured in sizes.items()
+        for n in measured
     )
 
 
@@ -132,7 +115,7 @@ def test_a_law_is_of_one_way_to_compute(name: str, dear: tuple[int, ...]) -> Non
 
     def timed_with(text: str, factor: float, sizes: tuple[int, ...]) -> list[Result]:
         params = {"solver": text} if name == "solver" else {}
-        key = SeriesKey(application="app", system="here", compiler=None if params else text, metric="wall_time", unit="s")
+        key = SeriesKey(application="solver", system="here", compiler=None if params else text, metric="wall_time", unit="s")
         return [
             Result(
                 series=key.model_copy(update={"params": {"n": str(n), **params}}),
@@ -153,7 +136,7 @@ def test_sizes_are_grids_and_numbers_with_a_suffix_too(spelt: Callable[[int], st
     """As people write them: a grid counts by its points."""
     runs = [
         Result(
-            series=SeriesKey(application="app", system="here", params={"mesh": spelt(n)}, metric="wall_time", unit="s"),
+            series=SeriesKey(application="solver", system="here", params={"mesh": spelt(n)}, metric="wall_time", unit="s"),
             layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12),
             value=1e-6 * n**3,
         )
@@ -171,8 +154,8 @@ def test_a_far_larger_problem_is_told_to_be_far() -> None:
     assert found.problem_doublings == pytest.approx(5)
     assert found.other_results == 6
     assert predict(known, asked_about(1500), [1]).problem_doublings == 0
-    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 4, "params.n": 64_000}
-    (row,) = predict_rows([asked], {"app": known})
+    asked = {"application": "solver", "system": "here", "metric": "wall_time", "nodes": 1, "ranks_per_node": 4, "params.n": 64_000}
+    (row,) = predict_rows([asked], {"solver": known})
     assert (row["results_used"], "5.0 doublings outside of them" in row["model"]) == (9, True)
 
 
@@ -188,10 +171,12 @@ def test_the_order_of_results_does_not_matter() -> None:
     """Of two layouts equally far from the one in question, either's curves of two compilers, which it leaves open, may come first."""
     built = {"cce": ((8, 6, 1.0), (2, 24, 1.8)), "gcc": ((8, 6, 3.0), (2, 24, 2.0))}
     known = fit(
-        Result(
-            series=SeriesKey(application="app", system="here", compiler=compiler, params={"n": str(n)}, metric="wall_time", unit="s"),
-            layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads),
-            value=factor * 1e-6 * n**power / nodes,
+        ran(
+            factor * 1e-6 * n**power / nodes,
+            Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads),
+            system="here",
+            compiler=compiler,
+            params={"n": str(n)},
         )
         for compiler, layouts in built.items()
         for ranks, threads, factor in layouts
@@ -234,18 +219,10 @@ def test_layouts_are_compared_at_one_problem_size() -> None:
 
 def timed_over(*runs: tuple[int, float], **told: object) -> list[Result]:
     """Results of ``(params.n, value)``; told are attributes and further parameters."""
-    key = {
-        "application": "app",
-        "system": "here",
-        "metric": "wall_time",
-        "unit": "samples/s" if told.get("metric") == "throughput" else "s",
-    }
-    others = {name: value for name, value in told.items() if name in SeriesKey.model_fields}
-    params = {name: str(value) for name, value in told.items() if name not in others}
-    return [
-        Result(series=SeriesKey.model_validate({**key, **others, "params": {"n": str(n), **params}}), layout=PLACED, value=value)
-        for n, value in runs
-    ]
+    series = {name: value for name, value in told.items() if name in SeriesKey.model_fields}
+    params = {name: str(value) for name, value in told.items() if name not in series}
+    unit = "samples/s" if told.get("metric") == "throughput" else "s"
+    return [ran(value, PLACED, **{"system": "here", "unit": unit, **series, "params": {"n": str(n), **params}}) for n, value in runs]
 
 
 def test_three_problems_tell_more_than_the_nearest_of_them() -> None:
@@ -284,11 +261,11 @@ def test_smaller_problems_of_a_build_that_is_left_open_make_a_trend_surer() -> N
 def test_a_row_that_leaves_the_solver_open_is_told_of_which_one_it_is() -> None:
     """At a measured size and at others; not where some results name none, which is then off."""
     both = [*timed_over((500, 1.0), (1000, 8.0), solver="cg"), *timed_over((500, 3.0), (1000, 24.0), solver="mg")]
-    rows = [{"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "params.n": n} for n in (1000, 2000)]
-    known = {"app": fit(both)}
+    rows = [{"application": "solver", "system": "here", "metric": "wall_time", "nodes": 1, "params.n": n} for n in (1000, 2000)]
+    known = {"solver": fit(both)}
     assert of_several(rows, known) == {"params.solver": 2}
     assert of_several([{**row, "params.solver": "cg"} for row in rows], known) == {}
-    assert of_several(rows, {"app": fit([*both, *timed_over((500, 2.0))])}) == {}
+    assert of_several(rows, {"solver": fit([*both, *timed_over((500, 2.0))])}) == {}
     assert all(
         "; of params.solver cg, one of 2" in row["model"] or "params.solver mg, one of 2" in row["model"]
         for row in predict_rows(rows, known)
@@ -297,8 +274,8 @@ def test_a_row_that_leaves_the_solver_open_is_told_of_which_one_it_is() -> None:
 
 def test_a_value_in_two_spellings_is_one_that_a_row_may_mean() -> None:
     """Half of the problems have an offset of 0, the others of 0.0."""
-    known = {"app": named(("0", "0.0", "0", "0.0"), "offset")}
-    (row,) = predict_rows([{"application": "app", "system": "here", "metric": "wall_time", "nodes": 1, "params.n": 500}], known)
+    known = {"solver": named(("0", "0.0", "0", "0.0"), "offset")}
+    (row,) = predict_rows([{"application": "solver", "system": "here", "metric": "wall_time", "nodes": 1, "params.n": 500}], known)
     assert "may mean" not in row["model"]
 
 
@@ -394,8 +371,8 @@ def test_larger_problems_that_were_run_for_fewer_steps_follow_a_trend() -> None:
     runs = [
         run for n, steps in ((500, 100), (1000, 200), (2000, 100), (4000, 50)) for run in timed_over((n, 1e-6 * n**2 * steps), steps=steps)
     ]
-    row = {"application": "app", "system": "here", "params.n": "8000", "params.steps": "400", "metric": "wall_time"}
-    (found,) = predict_rows([row], {"app": fit(runs)})
+    row = {"application": "solver", "system": "here", "params.n": "8000", "params.steps": "400", "metric": "wall_time"}
+    (found,) = predict_rows([row], {"solver": fit(runs)})
     assert found["predicted"] == pytest.approx(1e-6 * 8000**2 * 400, rel=0.15)
     assert "trend over 4 values of params.n" in found["model"]
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from modak import knowledge
-from modak.store import Store, open_store, upgrade
+from modak.store import Store
+from tests.store.tables import opened
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -20,9 +21,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
     """A database with tables and nothing in them."""
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as opened:
-        yield opened
+    with opened(url) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")

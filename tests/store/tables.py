@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy import make_url, select
 
 from modak.facts import Result
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
 from modak.ingest.table import PLAIN, Options, Table
-from modak.store import Store
+from modak.store import Store, open_store, upgrade
 from modak.store.audit import Actor
 from modak.store.engine import reading
 from modak.store.schema import series
@@ -20,6 +26,27 @@ ROWS = HEADER + "".join(
     for nodes in (4, 8, 16, 32)
     for repeat in (1, 2)
 )
+
+
+@contextmanager
+def opened(url: str) -> Iterator[Store]:
+    """The database at an address, with the tables of this version; a new one has nothing in them."""
+    file = Path(make_url(url).database or "")
+    if url.startswith("sqlite") and not file.exists():
+        file.write_bytes(_empty())
+    else:
+        upgrade(url, fill=False)
+    with open_store(url, fill=False) as store:
+        yield store
+
+
+@cache
+def _empty() -> bytes:
+    """An SQLite file with tables and nothing in them, made once in a process."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "modak.db"
+        upgrade(f"sqlite:///{file}", fill=False)
+        return file.read_bytes()
 
 
 def applications(store: Store) -> set[str]:

@@ -11,13 +11,12 @@ from sqlalchemy import text
 from modak.errors import Unavailable
 from modak.store import Store, backup, open_store, schema, upgrade
 from modak.store.engine import VANISHED, reading, writing
-from tests.store.tables import HEADER, ME, ROWS, csv_table, results_of
+from tests.store.tables import HEADER, ME, ROWS, csv_table, opened, results_of
 
 
 def test_a_host_that_vanished_is_given_up(postgres_url: str) -> None:
     """By either end, after a minute and not after hours, also with data on their way: the lock of writers is free again."""
-    upgrade(postgres_url, fill=False)
-    with open_store(postgres_url, fill=False) as store, reading(store.engine) as connection:
+    with opened(postgres_url) as store, reading(store.engine) as connection:
         server = {name: int(connection.execute(text(f"SHOW {name}")).scalar_one()) for name in VANISHED}
         here = connection.connection.driver_connection.info.get_parameters()  # type: ignore[union-attr]
     silent = server["tcp_keepalives_idle"] + server["tcp_keepalives_interval"] * server["tcp_keepalives_count"]
@@ -34,8 +33,7 @@ def test_options_of_the_address_hold(postgres_url: str) -> None:
 
 def test_a_connection_keeps_nothing_for_the_next_transaction(postgres_url: str) -> None:
     """Neither prepared statements nor temporary tables: a pooler gives each transaction another connection."""
-    upgrade(postgres_url, fill=False)
-    with open_store(postgres_url, fill=False) as store:
+    with opened(postgres_url) as store:
         store.load([csv_table(ROWS)], ME, replace=True)
         for _ in range(10):
             store.applications()

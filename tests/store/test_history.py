@@ -19,7 +19,7 @@ from modak.store.audit import Actor
 from modak.store.engine import connect, supported, writing
 from modak.store.suspects import Judgement
 from modak.text.numbering import Measured, shortened
-from tests.store.tables import HEADER, ME, ROWS, csv_table, results_of
+from tests.store.tables import HEADER, ME, ROWS, csv_table, opened, results_of
 
 LINE = "3dgan,clic,supermuc-ng,4,4,12,epoch_time,{},s,1,2025-03-01T12:00:00+01:00,table 1,\n"
 
@@ -431,9 +431,8 @@ def test_the_rows_behind_a_plan_come_in_pages(store: Store) -> None:
 @pytest.mark.parametrize("chosen", [[600], range(1, 601), "many.csv"])
 def test_an_upgrade_knows_what_people_said(url: str, chosen: Sequence[int] | str) -> None:
     """Of a database that did not record it: confirmations from the trail, where long lists are cut off; doubts by their reasons."""
-    upgrade(url, fill=False)
     rows = [line(900_000 if repeat == 599 else 900 + repeat / 10, 4, repeat) for repeat in range(600)]
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         store.load([csv_table(HEADER + LINE.format(1).replace("3dgan", "other"))], ME)
         store.load([csv_table(HEADER + "".join(rows), "many.csv")], ME)
         (slip,) = [result.id or 0 for result in results_of(store, "3dgan") if result.suspect]
@@ -449,13 +448,11 @@ def test_an_upgrade_knows_what_people_said(url: str, chosen: Sequence[int] | str
 
 def test_an_upgrade_confirms_nothing_of_the_first_load(url: str) -> None:
     """The trail begins with its line."""
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         store.load([csv_table(HEADER + line(97_000, 1))], ME)
         with writing(store.engine) as connection:
             migrate.to(connection, "0005")
-    upgrade(url)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         store.load([csv_table(HEADER + "".join(line(97.125 / nodes, nodes) for nodes in (2, 4, 8)))], ME)
         assert [result.value for result in results_of(store, "3dgan") if result.suspect] == [97_000]
 
@@ -463,22 +460,19 @@ def test_an_upgrade_confirms_nothing_of_the_first_load(url: str) -> None:
 @pytest.mark.parametrize("reason", ["250 times what the neighbouring sizes suggest; a slip in the unit?", "the same value; a copy?"])
 def test_a_doubt_in_the_words_of_an_older_version_is_no_persons(url: str, reason: str) -> None:
     """It is judged again."""
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         store.load([csv_table(ROWS)], ME)
         store.judge("doubt", [1], ME, reason)
         with writing(store.engine) as connection:
             migrate.to(connection, "0005")
-    upgrade(url)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         store.load([csv_table(HEADER + line(3806.5 / 128, 128))], ME)
         assert not any(result.suspect for result in results_of(store, "3dgan"))
 
 
 def test_a_database_of_the_version_before_keeps_its_data(url: str) -> None:
     """Down to the first schema and up again: results, plans and models are there, and what was replaced is gone for good."""
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         store.load([csv_table(ROWS)], ME)
         store.load([csv_table(HEADER + LINE.format(940))], ME, replace=True)
         store.plans.save("p", {"a": 1}, "{}", Texts("x"), data_version="1", result_ids=(1,))

@@ -13,7 +13,7 @@ from modak.facts import Node, Partition, Result, Source, System
 from modak.ingest.table import Options
 from modak.store import Store, migrate, open_store, upgrade
 from modak.store.engine import reading, writing
-from tests.store.tables import ME, csv_table
+from tests.store.tables import ME, csv_table, opened
 
 MORE = "application,nodes,metric,value,runtime,mpi_from,hyperthreads\n"
 HEADER = "application,system,compiler,precision,params.size,params.new,nodes,metric,value,suspect\n"
@@ -287,8 +287,7 @@ def test_runs_of_one_layout_under_two_names_are_judged_together(store: Store) ->
 
 def test_an_upgrade_joins_what_was_stored_apart(url: str) -> None:
     """Rows of both spellings are one series; those that are there twice are left out, and keep what somebody said of either."""
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         load(store, [line(1, 800), line(2, 420), line(1, 800, size="20"), line(4, 230, size="20"), line(1, 5, size="30")])
         twice = next(one.id for one in found(store, params__size="20") if one.value == 800)
         assert twice is not None
@@ -312,30 +311,26 @@ def test_an_upgrade_joins_what_was_stored_apart(url: str) -> None:
 
 def test_an_upgrade_judges_what_it_joins(url: str) -> None:
     """A wrong unit beside one other size was doubted with it; beside all of them the other one is right."""
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         load(store, [line(1, 800), line(2, 420), line(4, 230, size="20"), line(8, 0.13, size="20")])
         assert len(store.results({}, doubted=True).items) == 2
         with writing(store.engine) as connection:
             migrate.to(connection, "0007")
             _spell(connection, "20", '{"new": "true", "size": "10.0"}')
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         assert [one.value for one in store.results({}, doubted=True).items] == [0.13]
         assert [curve.sizes for curve in store.models("solver")] == [(1, 2, 4)]
 
 
 def test_an_upgrade_joins_images_with_and_without_their_scheme(url: str) -> None:
     """As they were stored apart by version 0007."""
-    upgrade(url, fill=False)
     header = "application,image,nodes,metric,value\n"
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         store.load([csv_table(f"{header}solver,docker://img:1,1,wall_time,8\nsolver,docker://img:2,2,wall_time,4\n")], ME)
         with writing(store.engine) as connection:
             migrate.to(connection, "0007")
             connection.execute(text("UPDATE series SET image = 'img:1', key = 'old' WHERE image = 'docker://img:2'"))
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         assert [(curve.sizes, curve.series.image) for curve in store.models("solver")] == [((1, 2), "docker://img:1")]
         assert len(found(store, image="img:1")) == 2
 
@@ -352,8 +347,7 @@ def _spell(connection: object, size: str, params: str) -> None:
 
 def test_the_way_down_gives_each_series_its_old_hash(url: str) -> None:
     """So that the older version finds them, and adds nothing twice."""
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store:
+    with opened(url) as store:
         load(store, [line(1, 800, compiler="GCC 9.3")])
         with writing(store.engine) as connection:
             migrate.to(connection, "0007")

@@ -14,11 +14,11 @@ from sqlalchemy import make_url
 
 from modak.dsl import Texts
 from modak.errors import NotFound, Unavailable
-from modak.store import Store, open_store, upgrade
+from modak.store import Store, open_store
 from modak.store.audit import Actor
 from modak.store.engine import Locked
 from modak.store.spool import PlanSpool
-from tests.store.tables import ME, ROWS, csv_table
+from tests.store.tables import ME, ROWS, csv_table, opened
 
 
 @pytest.fixture
@@ -176,8 +176,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(store: Store, lock: sqlite3.Co
 
 def test_models_are_fitted_while_somebody_loads(url: str) -> None:
     """On either store: the answer is there; the curves are stored another time."""
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store, open_store(url, fill=False) as other:
+    with opened(url) as store, open_store(url, fill=False) as other:
         store.load([csv_table(ROWS)], ME)
 
         def ask(done: float, _rows: int) -> None:

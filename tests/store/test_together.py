@@ -27,7 +27,7 @@ from modak.store.engine import MOST_WAITING, Locked, reading, writing
 from modak.store.schema import loads, results, series
 from tests.conftest import PATIENCE_S
 from tests.store import loader
-from tests.store.tables import HEADER, ME, ROWS, applications, csv_table, results_of
+from tests.store.tables import HEADER, ME, ROWS, applications, csv_table, opened, results_of
 
 ROUNDS = int(os.environ.get("KILLS", "5"))
 """How often a load is killed; `KILLS=50 pytest tests/store/test_together.py -k killed` is the long way."""
@@ -172,8 +172,7 @@ def test_a_writer_sees_what_was_stored_while_it_waited(postgres_url: str) -> Non
 
 def test_a_token_is_revoked_while_a_load_runs(postgres_url: str) -> None:
     """Nobody waits to end a token for the load that somebody does with it; nor to make one, nor for a plan's."""
-    upgrade(postgres_url, fill=False)
-    with open_store(postgres_url, fill=False) as store, ThreadPoolExecutor(1) as pool:
+    with opened(postgres_url) as store, ThreadPoolExecutor(1) as pool:
         store.plans.save("p1", {}, "{}", Texts("script"), data_version="1")
         with writing(store.engine):
             key = pool.submit(store.access.create, "0" * 64, "ci", "key:ci", ("load",), None, Actor("me")).result(PATIENCE_S)
@@ -184,9 +183,8 @@ def test_a_token_is_revoked_while_a_load_runs(postgres_url: str) -> None:
 
 def test_a_database_is_closed_when_its_loads_have_ended(url: str) -> None:
     """Whoever closes it, and ends the process then, takes no load with it."""
-    upgrade(url, fill=False)
     closing, closed = Event(), Event()
-    with open_store(url, fill=False) as store, ThreadPoolExecutor(1) as pool:
+    with opened(url) as store, ThreadPoolExecutor(1) as pool:
 
         def close(done: float, _rows: int) -> None:
             if done > 0.5 and not closing.is_set():
@@ -202,8 +200,7 @@ def test_a_database_is_closed_when_its_loads_have_ended(url: str) -> None:
 
 def test_a_host_starts_while_another_one_loads(url: str) -> None:
     """`modak db upgrade`, which comes before every start of the service, does not wait where there is nothing to do."""
-    upgrade(url, fill=False)
-    with open_store(url, fill=False) as store, ThreadPoolExecutor(1) as pool, writing(store.engine):
+    with opened(url) as store, ThreadPoolExecutor(1) as pool, writing(store.engine):
         assert not pool.submit(upgrade, url, fill=False).result(PATIENCE_S)
 
 
@@ -251,8 +248,7 @@ def test_a_locked_database_is_one_line(tmp_path: Path) -> None:
 
 def test_a_lost_connection_is_one_line_and_stores_nothing(postgres_url: str) -> None:
     """The server ends the loader's connection between two files: exit status 3, and the database is as before."""
-    upgrade(postgres_url, fill=False)
-    with open_store(postgres_url, fill=False) as store, open_store(postgres_url, fill=False) as other:
+    with opened(postgres_url) as store, open_store(postgres_url, fill=False) as other:
         whole = csv_table(ROWS)
 
         def cut(_done: float, _rows: int) -> None:
@@ -271,8 +267,7 @@ def test_a_lost_connection_is_one_line_and_stores_nothing(postgres_url: str) -> 
 def test_what_the_driver_tells_by_itself_is_one_line(postgres_url: str) -> None:
     """Rows go in past SQLAlchemy, by COPY. Then the driver's own error comes, which has a type for each reason, such as a full disk; here
     it is the server's limit of time."""
-    upgrade(postgres_url, fill=False)
-    with open_store(postgres_url, fill=False) as store:
+    with opened(postgres_url) as store:
 
         def wait() -> None:
             with writing(store.engine) as connection:
