@@ -366,3 +366,11 @@ def test_a_requested_wall_time_that_may_be_too_short_is_told(known: Known, limit
     decisions = limited(known, None, job_options__wall_time_limit=limit, job_options__node_count=4).plan.decisions
     (line,) = (one for one in decisions if one.startswith("wall time:"))
     assert re.fullmatch(f"wall time: {limit}, as requested{said and said + '[0-9]:[0-9]{2}:[0-9]{2}'}", line)
+
+
+def test_a_signal_does_not_come_before_a_run_is_over(known: Known) -> None:
+    """It may stop the run, so it comes after the end of the prediction's interval"""
+    without, late = (answer(example("3dgan-supermuc-ng", job_options__signal=signal), known).plan for signal in (None, "USR1@900"))
+    assert (without.wall_time_s, late.wall_time_s) == (3900, 4800)
+    (line,) = (one for one in late.decisions if one.startswith("wall time:"))
+    assert line == "wall time: 01:20:00, the upper bound of the prediction plus the job's start and the time after its signal"

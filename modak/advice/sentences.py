@@ -85,14 +85,16 @@ def guesses(others: Sequence[Prediction]) -> Iterator[str]:
 def chain(chosen: Chosen) -> str | None:
     """How many consecutive jobs the run may need; ``None`` if its upper bound fits into one job, or nothing ends that at its limit."""
     limit, upper = chosen.target.max_wall_time_s(chosen.nodes), chosen.prediction.upper
-    asked = chosen.request.job_options.wall_time_limit
+    asked, signal = chosen.request.job_options.wall_time_limit, chosen.request.job_options.signal
     limit = min(filter(None, (limit, asked)), default=None)
+    if early := limit is not None and signal is not None and signal.seconds < limit:
+        limit -= signal.seconds
     if limit is None or upper is None or upper <= limit or chosen.target.scheduler == "shell":
         return None
     expected, most = (math.ceil((end or 0.0) / limit) for end in (chosen.prediction.value, upper))
     jobs = f"{most} jobs" if expected == most else f"{expected} to {most} jobs"
     whole = f"the run takes up to {clock(math.ceil(upper))} (basis: {chosen.prediction.basis})"
-    return f"{whole}, but a job at most {clock(limit)}: {jobs}"
+    return f"{whole}, but a job at most {clock(limit)}{' before its signal' if early else ''}: {jobs}"
 
 
 def half_precision(chosen: Chosen) -> str | None:

@@ -21,6 +21,8 @@ def host_mpi(request: Request, target: Target) -> tuple[HostMpi | None, tuple[No
         return None, ()
     known = ", ".join(mpi.family for mpi in target.system.mpi)
     message = f"no {asked} is recorded for {target.system.name} (known: {known}); {target.host_mpi.family} is used instead"
+    if not compatible(asked, target.host_mpi.family):
+        message += f": ranks of a program built with {asked} may each run alone; if the site has it, enter it in the system file (mpi)"
     field = "framework" if request.optimisation.framework == asked else "options.library"
     return target.host_mpi, (Notice(field=f"optimisation.{field}", message=message),)
 

@@ -59,8 +59,8 @@ def _requested(request: Request, decision: Decision, asked: int, upper: float | 
         if not (over_before or is_continued(request)):
             raise Infeasible(_without_end(request, decision, limit), field="job_options.wall_time_limit")
         return limit, f"wall time: {clock(limit)}, the partition's limit; {clock(asked)} is requested"
-    ends = 0 if upper is None else math.ceil(upper + _start_up_s(decision))
-    later = f"; {_UPPER} plus the job's start is {clock(ends)}" if ends > asked else ""
+    ends = 0 if upper is None else math.ceil(upper + _beside_run_s(request, decision))
+    later = f"; {_UPPER} plus {_beside_run(request)} is {clock(ends)}" if ends > asked else ""
     return asked, f"wall time: {clock(asked)}, as requested{later}"
 
 
@@ -70,7 +70,7 @@ def _without_bound(request: Request, decision: Decision, unknown: str) -> tuple[
     partition, most = decision.target.partition, decision.target.max_wall_time_s(decision.nodes)
     default, stopped = partition.default_wall_time_s if partition else None, decision.scored.least_s(decision.best)
     if default and LONGER * stopped > default:
-        return _within_limit(decision, LONGER * stopped, _longer_than(stopped))
+        return _within_limit(request, decision, LONGER * stopped, _longer_than(stopped))
     if default and (most is None or default <= most):
         return default, f"wall time: {clock(default)}, the partition's default, because {unknown}"
     if default and most:
@@ -78,7 +78,7 @@ def _without_bound(request: Request, decision: Decision, unknown: str) -> tuple[
     if most and _has_to_be_given(decision):
         return most, f"wall time: {clock(most)}, the partition's limit, because the site wants one and {unknown}"
     if stopped:
-        return _within_limit(decision, LONGER * stopped, _longer_than(stopped))
+        return _within_limit(request, decision, LONGER * stopped, _longer_than(stopped))
     return None, f"wall time: left to the scheduler, because {unknown}"
 
 
@@ -90,20 +90,31 @@ def _predicted(request: Request, decision: Decision, upper: float) -> tuple[int,
         upper, bound = longest, f"{bound} at confidence {as_given(objective.confidence)}"
     if (longest := LONGER * (stopped := decision.scored.least_s(decision.best))) > upper:
         upper, bound = longest, _longer_than(stopped)
-    return _within_limit(decision, upper, bound)
+    return _within_limit(request, decision, upper, bound)
 
 
 def _longer_than(stopped: float) -> str:
     return f"{LONGER} x the {clock(math.ceil(stopped))} that a stopped run shows it to exceed"
 
 
-def _within_limit(decision: Decision, seconds: float, bound: str) -> tuple[int, str]:
-    """So many seconds, which are the ``bound`` of the run, and the job's start, within the limit."""
-    wanted = math.ceil((seconds + _start_up_s(decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
+def _within_limit(request: Request, decision: Decision, seconds: float, bound: str) -> tuple[int, str]:
+    """So many seconds, which are the ``bound`` of the run, and what the job takes beside it, within the limit."""
+    wanted = math.ceil((seconds + _beside_run_s(request, decision)) / WALL_TIME_STEP_S) * WALL_TIME_STEP_S
     limit = decision.target.max_wall_time_s(decision.nodes)
     if limit and wanted > limit:
-        return limit, f"wall time: {clock(limit)}, the partition's limit; {bound} plus the job's start is {clock(wanted)}"
-    return wanted, f"wall time: {clock(wanted)}, {bound} plus the job's start"
+        return limit, f"wall time: {clock(limit)}, the partition's limit; {bound} plus {_beside_run(request)} is {clock(wanted)}"
+    return wanted, f"wall time: {clock(wanted)}, {bound} plus {_beside_run(request)}"
+
+
+def _beside_run_s(request: Request, decision: Decision) -> float:
+    """The job's start, and what follows its signal: a run that gets it is not over, or may stop early."""
+    signal = request.job_options.signal
+    return _start_up_s(decision) + (signal.seconds if signal else 0)
+
+
+def _beside_run(request: Request) -> str:
+    """The same in words."""
+    return "the job's start and the time after its signal" if request.job_options.signal else "the job's start"
 
 
 def _is_over_by(seconds: int, decision: Decision, confidence: float) -> bool:

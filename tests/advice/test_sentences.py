@@ -13,7 +13,7 @@ from modak.advice import unlike
 from modak.advice.sentences import FIGURES, advise
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import Shape
-from modak.dsl import Application, Data, JobOptions, Objective, Optimisation, Prediction, Request, StageIn, Workload
+from modak.dsl import Application, Data, JobOptions, Objective, Optimisation, Prediction, Request, Signal, StageIn, Workload
 from modak.facts import Result
 from modak.normalise import normalise
 from modak.optimise import Recommendation, optimise, recommend
@@ -395,11 +395,20 @@ def test_what_runs_before_and_after_is_said_to_be_in_no_limit(known: Known) -> N
     assert any("no room for pre-execution:" in text for text in advise(replace(one, request=asked), ()))
 
 
-def test_a_shorter_limit_of_the_request_holds(known: Known) -> None:
-    """What the caller allows a job, not what the partition does."""
+@pytest.mark.parametrize(
+    ("signal", "jobs"),
+    [
+        (None, "at most 00:30:00: 2 to 3 jobs"),
+        (900, "at most 00:15:00 before its signal: 4 to 5 jobs"),
+        (1800, "at most 00:30:00: 2 to 3 jobs"),
+    ],
+)
+def test_a_shorter_limit_of_the_request_holds(known: Known, signal: int | None, jobs: str) -> None:
+    """What the caller allows a job, not what the partition does; of that the part before its signal, unless that does not fit."""
     one = chosen(known, nodes=8)
-    asked = replace(one, request=one.request.model_copy(update={"job_options": JobOptions(wall_time_limit=1800)}))
-    assert "2 to 3 jobs" in sentences(known, asked, "checkpoint-chain")[0]
+    options = JobOptions(wall_time_limit=1800, signal=signal and Signal(seconds=signal))
+    asked = replace(one, request=one.request.model_copy(update={"job_options": options}))
+    assert jobs in sentences(known, asked, "checkpoint-chain")[0]
 
 
 def test_a_plain_shell_ends_no_job_at_its_limit(known: Known) -> None:

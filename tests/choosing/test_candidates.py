@@ -452,14 +452,19 @@ def test_layouts_of_another_mpi_library_hold_where_there_is_none_of_ones_own(kno
     assert (16, {"openmpi"}) == (max(shape.ranks_per_node for shape in shapes), {shape.mpi for shape in shapes})
 
 
-@pytest.mark.parametrize("wish", [{"mpi": {"library": "mpich"}}, {"mpich": {}}], ids=["library", "framework"])
+@pytest.mark.parametrize(
+    ("wish", "alone"),
+    [({"mpi": {"library": "mpich"}}, False), ({"mpich": {}}, False), ({"openmpi": {}}, True)],
+    ids=["library", "framework", "of another family"],
+)
 @pytest.mark.parametrize("measured", [True, False])
-def test_a_library_that_the_host_does_not_have_is_not_promised(known: Known, wish: dict[str, Any], measured: bool) -> None:
-    """The ranks start with the one that it has, whose results are in hand or not, and a warning says so."""
-    runs = [ran(1.0, nodes=1, ranks_per_node=48, threads_per_rank=1, mpi="intel-mpi 2019", mpi_from="host")] * measured
-    found = of_mpi(known, runs, optimisation={"app_type": "hpc", "hpc": wish})
+def test_a_library_that_the_host_does_not_have_is_not_promised(known: Known, wish: dict[str, Any], alone: bool, measured: bool) -> None:
+    """The ranks start with the one that it has, whose results are in hand or not, and a warning says so, and what becomes of them."""
+    runs = [ran(1.0, nodes=1, ranks_per_node=20, threads_per_rank=1, system="zenith", mpi="intel-mpi 2019", mpi_from="host")] * measured
+    found = of_mpi(known, runs, "zenith", optimisation={"app_type": "hpc", "hpc": wish})
     assert {str(shape.mpi).split(" ")[0] for shape in found.shapes} == {"intel-mpi"}
-    assert ["no mpich is recorded" in warning.message for warning in found.warnings] == [True]
+    (warning,) = found.warnings
+    assert ("is recorded for zenith" in warning.message, "may each run alone" in warning.message) == (True, alone)
 
 
 def test_results_of_another_data_set_that_tell_no_layout_are_no_evidence_for_one(known: Known) -> None:
