@@ -13,6 +13,7 @@ from modak.facts import (
     Facts,
     Image,
     Known,
+    Node,
     Processor,
     Rule,
     System,
@@ -43,7 +44,7 @@ def fits(values: Sequence[Known], facts: Facts) -> Iterable[str]:
     refuse_taken_names(values, facts)
     refuse_taken_codes(values, facts)
     refuse_unknown_hardware(values, facts)
-    return odd_cores(values, facts)
+    return *odd_cores(values, facts), *other_nodes(values, facts)
 
 
 def refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
@@ -157,6 +158,26 @@ def odd_cores(values: Sequence[Known], facts: Facts) -> Iterator[str]:
             if each and (node.cores > node.sockets * each or (node.sockets > 1 and node.cores == each)):
                 have = f"{node.cores} cores, but {node.sockets} x {node.processor} have {node.sockets * each}"
                 yield f"{system.name}: partition {place}: {have}; 'cores' counts the physical cores of a whole node"
+
+
+def other_nodes(values: Sequence[Known], facts: Facts) -> Iterator[str]:
+    """A note for each partition that is described no longer, or has nodes of another kind: what this means for the results from before."""
+    for system in (value for value in values if isinstance(value, System) and value.name in facts.systems):
+        described = {partition.name: partition.node for partition in system.partitions}
+        for name, had in ((partition.name, partition.node) for partition in facts.systems[system.name].partitions):
+            node = described.get(name)
+            if node is None:
+                means = "is gone: on which nodes its results were measured is not known now; with 'only_if_named' it can stay"
+            elif (old := _kind_of(had)) != (new := _kind_of(node)):
+                means = f"had {old}, and has {new}: results from before count as measured on these; describe other nodes under another name"
+            else:
+                continue
+            yield f"{system.name}: partition {name} {means}"
+
+
+def _kind_of(node: Node) -> str:
+    """The hardware of nodes, in words."""
+    return " and ".join(filter(None, (node.processor, node.accelerator)))
 
 
 def _of_systems(values: Sequence[Known], faults: Callable[[System], Iterable[Fault]]) -> Iterator[Fault]:

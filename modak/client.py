@@ -14,9 +14,10 @@ from base64 import b64encode
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Never, TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urlencode, urlsplit
 
 from modak.errors import DataError, Fault, Infeasible, ModakError, Unavailable
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from modak.store.suspects import Judgement
 
 LONGEST_ANSWER: Final = 1 << 28
+OTHER_VERSION: Final = "{} is of another version of MODAK: this command does not read its answer"
 REDIRECTED: Final = range(300, 400)
 ANONYMOUS: Final = "is not set; this needs a token of the service, which its administrators create ('modak token create')"
 """What to do if the service asks for a token: users set no headers."""
@@ -350,10 +352,22 @@ def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any
     return quote(path) + (f"?{query}" if query else "")
 
 
+class _Document(dict[str, Any]):
+    """An object of an answer: what a command does not find in it, the service's version does not have."""
+
+    def __init__(self, address: str, items: dict[str, Any]) -> None:
+        super().__init__(items)
+        self._address = address
+
+    def __missing__(self, name: str) -> Never:
+        raise Unavailable(OTHER_VERSION.format(self._address))
+
+
 def _answer(address: str, status: int, content: bytes) -> dict[str, Any]:
+    done = status in (http.HTTPStatus.OK, http.HTTPStatus.CREATED, http.HTTPStatus.ACCEPTED)
     try:
-        answer = json.loads(content)
-        if status in (http.HTTPStatus.OK, http.HTTPStatus.CREATED, http.HTTPStatus.ACCEPTED) and isinstance(answer, dict):
+        answer = json.loads(content, object_hook=partial(_Document, address) if done else None)
+        if done and isinstance(answer, _Document):
             return answer
         of_token = "MODAK_TOKEN" if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN) else ""  # users set no headers
         faults = [Fault(str(found["field"]) or of_token, str(found["message"])) for found in answer["errors"]]

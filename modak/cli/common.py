@@ -118,10 +118,12 @@ def answered(kind: type[Value], item: Any) -> Value:
     """The value that :func:`client` has answered. Raises :class:`modak.errors.Unavailable` if the service's version writes it otherwise."""
     from pydantic import ValidationError
 
+    from modak.client import OTHER_VERSION
+
     try:
         return kind.model_validate(item)
     except ValidationError:
-        raise Unavailable(f"{settings().server} is of another version of MODAK: this command does not read its answer") from None
+        raise Unavailable(OTHER_VERSION.format(settings().server)) from None
 
 
 def own_names() -> Mapping[str, str]:

@@ -33,6 +33,7 @@ from tests.conftest import until
 from tests.terminal import read_all
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
+Item = dict[str, Any]
 
 
 def request(tmp_path: Path, **job: object) -> Path:
@@ -526,6 +527,30 @@ def test_cores_that_are_not_those_of_the_whole_node_are_noted(own: Run, tmp_path
     assert (ran.status, ran.err) == (0, f"note: mine: partition default: {said}\n" if told else "")
 
 
+@pytest.mark.parametrize(
+    ("place", "node", "said"),
+    [
+        ({}, {}, ""),
+        ({"nodes": 7}, {"memory_gb": 100}, ""),
+        ({}, {"processor": "epyc-7601"}, "had xeon-gold-6148f, and has epyc-7601: results from before count as measured on these"),
+        ({}, {"accelerator": "t4", "accelerators": 1}, "had xeon-gold-6148f, and has xeon-gold-6148f and t4: results from before count"),
+        ({"name": "new"}, {}, "is gone: on which nodes its results were measured is not known now"),
+    ],
+)
+def test_other_nodes_than_those_of_the_results_are_noted(own: Run, tmp_path: Path, place: Item, node: Item, said: str) -> None:
+    """When a description replaces one whose partition has another processor, or accelerator, or is not in it."""
+    shown = json.loads(own("systems", "show", "zenith").out.replace('"partitions.default', '"partitions.*'))
+    (partition,) = shown["partitions"]
+    cited = [*shown["sources"], {"fields": ["partitions"], "citation": "seen"}]
+    new = {**partition, **place, "node": {**partition["node"], **node}}
+    for file, described in ((tmp_path / "old.json", partition), (tmp_path / "new.json", new)):
+        file.write_text(json.dumps(shown | {"name": "mine", "aliases": [], "partitions": [described], "sources": cited}))
+    assert own("systems", "add", tmp_path / "old.json") == (0, "system mine is in the database\n", "")
+    ran = own("systems", "add", tmp_path / "new.json", "--replace")
+    assert (ran.status, ran.err[:36]) == (0, "note: mine: partition default " + said[:6] if said else "")
+    assert said in ran.err
+
+
 def test_a_system_is_added_once(own: Run, tmp_path: Path) -> None:
     """The second one of a name needs --replace."""
     shown = json.loads(own("systems", "show", "zenith").out)
@@ -609,6 +634,26 @@ def test_a_rule_that_expects_a_directory_in_every_job_is_noted(own: Run, tmp_pat
     (tmp_path / "rules.toml").write_text(f'[[rules]]\nname = "mine"\ntitle = "t"\nsource = "s"\nscript = "cp a {reads}"\n')
     ran = own("rules", "check", tmp_path / "rules.toml")
     assert (ran.status, "rules.mine.script: not every job has MODAK_SCRATCH" in ran.err) == (0, noted)
+
+
+@pytest.mark.parametrize(
+    ("words", "item"),
+    [
+        (("models", "evaluate"), {"id": "0", "series": {"application": "solver", "metric": "time", "unit": "s", "phase": "moon"}}),
+        (("results", "compare", "runtime"), {"name": "zenith", "phase": "moon"}),
+        (("systems", "detect", "--name", "zenith", "--diff"), {"name": "zenith", "phase": "moon"}),
+        (("results", "doubt", "1", "--why", "noise"), {"new": 1}),
+        (("models", "list"), {"id": "0", "application": "solver"}),
+    ],
+)
+def test_what_a_service_of_another_version_answers_is_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], item: Item
+) -> None:
+    """Whether it has more than the command's own version, which computes with it, or less."""
+    with answering((200, {"items": [item], **item})) as address:
+        monkeypatch.setenv("MODAK_SERVER", address)
+        ran = run(*words)
+    assert (ran.status, ran.err) == (3, f"modak: {address} is of another version of MODAK: this command does not read its answer\n")
 
 
 @pytest.mark.parametrize("kind", ["systems", "images", "rules", "models"])

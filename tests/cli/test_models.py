@@ -191,24 +191,6 @@ def test_curves_of_a_service_are_those_of_the_database(packaged_database: Path, 
         np.testing.assert_allclose(curve.mixture.outside, stored[name].mixture.outside, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("words", "item"),
-    [
-        (("models", "evaluate"), {"id": "0", "series": {"application": "solver", "metric": "time", "unit": "s", "phase": "moon"}}),
-        (("results", "compare", "runtime"), {"name": "zenith", "phase": "moon"}),
-        (("systems", "detect", "--name", "zenith", "--diff"), {"name": "zenith", "phase": "moon"}),
-    ],
-)
-def test_what_a_service_of_another_version_answers_is_one_line(
-    run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], item: Json
-) -> None:
-    """Where a command computes with it, and a field is not as in its own version."""
-    with answering((200, {"items": [item], **item})) as address:
-        monkeypatch.setenv("MODAK_SERVER", address)
-        ran = run(*words)
-    assert (ran.status, ran.err) == (3, f"modak: {address} is of another version of MODAK: this command does not read its answer\n")
-
-
 def test_a_wrong_name_asks_a_service_once(run: Run, packaged_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list of models is long, and has the names that may be meant."""
     with Service(open_store(f"sqlite:///{packaged_database}")) as service:
