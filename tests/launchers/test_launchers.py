@@ -116,7 +116,7 @@ def test_on_one_node_mpirun_hands_nothing_over() -> None:
 def test_hydra_starts_ranks_by_srun_on_one_node_too(flavour: str, unset: bool) -> None:
     """If srun refuses options that it takes from the environment, mpirun waits until the time limit."""
     job = replace(JOB, launcher="mpirun", launcher_flavour=flavour, resources=replace(LAYOUT, nodes=1))
-    assert ("unset SLURM_{EXPORT_ENV,CPU_BIND," in render(job, "slurm").text) == unset
+    assert (" SLURM_{EXPORT_ENV,CPU_BIND," in render(job, "slurm").text) == unset
 
 
 @pytest.mark.parametrize(
