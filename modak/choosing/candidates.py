@@ -23,7 +23,15 @@ from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_labels
 from modak.choosing.shapes import Origin, Shape
 from modak.choosing.topology import CandidateSearch, Shapes, topology_shapes, with_few_threads
-from modak.choosing.wishes import drives_all_gpus, is_distributed, is_hybrid, is_said_distributed, is_single_threaded, stated_nodes
+from modak.choosing.wishes import (
+    WITHIN_ONE_PROCESS,
+    drives_all_gpus,
+    is_distributed,
+    is_hybrid,
+    is_said_distributed,
+    is_single_threaded,
+    stated_nodes,
+)
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
@@ -92,7 +100,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
             *why_one_node(search, scales=not curves or largest > 1),
             *why_partition(request, target, curves),
         ),
-        warnings=(*counts.warnings, *of_host, *found.warnings, *of_problem),
+        warnings=(*counts.warnings, *of_host, *found.warnings, *of_problem, *_several_processes(search)),
         problem=problem,
         distributed=search.distributed,
         single_threaded=search.single_threaded,
@@ -289,6 +297,18 @@ def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape],
     unsaid = request.application.app_type is None and request.optimisation.framework is None
     evidence = here if here or not unsaid else curves
     return any(shape.ranks_per_node > 1 for shape in shapes) or any(max(curve.nodes) > 1 for curve in evidence)
+
+
+def _several_processes(search: CandidateSearch) -> tuple[Notice, ...]:
+    """A warning if the job has several ranks because results do, though the request names what works within one process alone."""
+    request, framework = search.request, search.request.optimisation.framework
+    if framework not in WITHIN_ONE_PROCESS or not search.distributed or is_distributed(request) or search.counts.ranks:
+        return ()
+    message = (
+        f"{framework} works within one process, but results of the application had several ranks, and so has this job: name mpi in "
+        "config.parallelisation, too, if the program uses it; mpi_ranks 1 starts one process"
+    )
+    return (Notice(field="optimisation.framework", message=message),)
 
 
 def _completed(search: CandidateSearch, shape: Shape) -> Iterable[Shape]:

@@ -439,6 +439,23 @@ def test_threads_alone_are_told_why_they_have_one_node(known: Known) -> None:
     assert "training" not in line
 
 
+@pytest.mark.parametrize(
+    ("section", "job", "warned"),
+    [({}, {}, True), ({"config": {"parallelisation": ["openmp", "mpi"]}}, {}, False), ({}, {"application__mpi_ranks": 1}, False)],
+)
+def test_threads_alone_are_warned_of_ranks_that_results_have(
+    known: Known, section: dict[str, Any], job: dict[str, Any], warned: bool
+) -> None:
+    """They are followed; but copies of a program without MPI do the same work several times."""
+    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+    facts = replace(
+        known(None), models=fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12), value=9)])
+    )
+    asked = {"app_type": "hpc", "hpc": {"openmp": {}, **section}}
+    found = candidates(lambda _: facts, application="solver", optimisation=asked, **job)
+    assert any("results of the application had several ranks" in one.message for one in found.warnings) == warned
+
+
 @pytest.mark.parametrize(("library", "ranks"), [("openmpi", {4, 8}), ("mpich", {2, 4})])
 def test_runs_of_another_mpi_library_are_no_candidates(known: Known, library: str, ranks: set[int]) -> None:
     """A request for one library is not answered with the layouts and times of another."""
