@@ -26,6 +26,8 @@ from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit, predict_rows
 from modak.perfmodel.curves import Estimated
+from modak.perfmodel.questions import Question
+from modak.perfmodel.stops import stops_of
 from modak.results.failures import FAILED, OUT_OF_MEMORY, STOPPED
 from modak.sizing.size import size
 from modak.target import resolve
@@ -348,6 +350,17 @@ def test_a_run_that_was_stopped_long_before_its_end_changes_nothing(known: Known
     assert after.choices[0].prediction.value == pytest.approx(without.choices[0].prediction.value)
     longer = "8 nodes x 4x12 takes more than 5 s, because a run of this layout was stopped on 8 nodes after 5 s"
     assert [reason for reason in after.decisions if "was stopped" in reason] == [longer]
+
+
+@pytest.mark.parametrize(
+    ("further", "told"), [([], [0, 300, 0]), ([failed((4, 4, 12))], [0, 300, 0]), ([stopped(200, (4, 4, 12), 1)], [300, 300, 200])]
+)
+def test_only_several_runs_that_were_stopped_tell_of_other_sizes(further: list[Failed], told: list[float]) -> None:
+    """One alone, whatever else failed, tells of its own."""
+    runs = [stopped(300, (4, 4, 12), 1), *further]
+    stops = stops_of(Question({"application": "solver", "system": "supermuc-ng"}, Layout(ranks_per_node=4, threads_per_rank=12)), (), runs)
+    least = [one.least_s(np.array([3, 4, 6]), grows=False) for one in stops]
+    assert np.max(least, axis=0).tolist() == told
 
 
 def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> None:

@@ -95,12 +95,12 @@ def test_the_tasks_of_an_array_give_way_to_its_results(store: Store) -> None:
 
 
 def test_what_was_doubted_of_a_job_holds_for_its_result(store: Store) -> None:
-    """It was on a bad node."""
-    store.load([accounting()], ME)
+    """It was on a bad node; no other one was."""
+    store.load([accounting(), result("3")], ME)
     (number,) = [each.id or 0 for each in results_of(store, "solver") if each.source == "slurm job 1"]
     store.judge("doubt", [number], ME, "a bad node")
     store.load([result()], ME)
-    assert [each.suspect for each in results_of(store, "solver") if each.source == "job 1, plan 12ab"] == ["a bad node"]
+    assert [(each.source, each.suspect) for each in results_of(store, "solver") if each.by_hand] == [("job 1, plan 12ab", "a bad node")]
 
 
 @pytest.mark.parametrize("confirmed", [False, True])

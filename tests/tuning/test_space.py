@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_ind
+from scipy.stats import t, ttest_ind
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from modak import dsl
 from modak.errors import RequestError
-from modak.tuning.space import Grid, Parameter, expanded, space_of
-from modak.tuning.surrogate import MOST_POINTS, promise
+from modak.tuning.space import MOST_PARAMETERS, Grid, Parameter, expanded, space_of
+from modak.tuning.surrogate import LENGTHS, MOST_POINTS, NOISES, promise
 from modak.tuning.verdict import LEVEL, gain
 
 NUMBERS = Parameter("environment", "LEVEL", tuple(range(1, 9)))
+FALLING = Parameter("options", "-m", (8, 4, 2))
 WORDS = Parameter("options", "--mode", ("a", "b", "c"))
 
 
@@ -30,7 +33,9 @@ def of(setting: dsl.Setting | None = None, counts: dict[str, int | None] | None 
 def test_steps_go_from_low_to_high() -> None:
     """By addition or by a factor; whole numbers stay whole."""
     assert expanded(dsl.Steps(low=0, high=1, step=0.25), "") == (0, 0.25, 0.5, 0.75, 1)
-    assert expanded(dsl.Steps(low=16, high=256, factor=2), "") == (16, 32, 64, 128, 256)
+    assert expanded(dsl.Steps(low=16, high=256, factor=4), "") == (16, 64, 256)
+    assert [str(number) for number in expanded(dsl.Steps(low=1, high=1.2, step=0.1), "")] == ["1", "1.1", "1.2"]
+    assert expanded(dsl.Steps(low=3, high=3, step=1), "") == (3,)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,7 @@ def test_steps_that_lead_nowhere_are_refused(steps: dict[str, float]) -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        {"low": 0, "high": 1000, "step": 1},
+        {"low": 1, "high": 1001, "step": 1},
         {"low": 0, "high": 1e300, "step": 1e-9},
         {"low": -1e308, "high": 1e308, "step": 1},
         {"low": 1e-300, "high": 1e300, "factor": 2},
@@ -54,7 +59,8 @@ def test_steps_that_lead_nowhere_are_refused(steps: dict[str, float]) -> None:
 )
 def test_more_values_than_a_parameter_may_have_are_refused(steps: dict[str, float]) -> None:
     """Also where their number is none that a float holds."""
-    with pytest.raises(RequestError, match=r"at most 1000 values; low, high and (step|factor) give more"):
+    by = "step" if "step" in steps else "factor"
+    with pytest.raises(RequestError, match=f"at most 1000 values; low, high and {by} give more"):
         of(environment={"A": steps})
 
 
@@ -66,9 +72,23 @@ def test_the_jobs_own_values_are_the_defaults() -> None:
     assert space.values(space.default) == {"E": "x", "-b": 4, "threads": 8}
 
 
-@pytest.mark.parametrize("space", [{}, {"layout": {"threads": [0, 1]}}, {"layout": {"node_count": ["one"]}}])
+def test_what_is_beside_a_point_differs_by_one_step() -> None:
+    """Of one parameter; none is beyond the values."""
+    assert [*Grid((NUMBERS, WORDS)).beside((0, 1))] == [(1, 1), (0, 0), (0, 2)]
+    assert [*Grid((NUMBERS, WORDS)).beside((7, 2))] == [(6, 2), (7, 1)]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        {},
+        {"layout": {"threads": [0, 1]}},
+        {"layout": {"node_count": ["one"]}},
+        {"environment": {f"A{at}": [1] for at in range(MOST_PARAMETERS + 1)}},
+    ],
+)
 def test_a_space_of_nothing_and_counts_that_are_none_are_refused(space: dict[str, Any]) -> None:
-    """Layouts are counts from 1."""
+    """Layouts are counts from 1; and so is one of too many parameters."""
     with pytest.raises(RequestError, match=r"optimisation\.autotuning\.space"):
         of(**space)
 
@@ -118,9 +138,9 @@ def test_of_a_large_space_what_is_beside_the_best_can_be_tried() -> None:
     """One step of one parameter away, also where no point that is spread over the whole space lies."""
     numbers = Parameter("options", "-n", tuple(range(40)))
     space = Grid((replace(numbers, name="-a"), replace(numbers, name="-b"), replace(numbers, name="-c")))
-    found = promise(space, [((0, 20, 39), 1.0), ((5, 5, 5), 2.0)], [*space.points(MOST_POINTS)])
+    found = promise(space, [((5, 20, 39), 1.0), ((0, 5, 5), 2.0)], [*space.points(MOST_POINTS)])
     assert found is not None
-    assert found.point in {(1, 20, 39), (0, 19, 39), (0, 21, 39), (0, 20, 38)}
+    assert found.point in {(4, 20, 39), (6, 20, 39), (5, 19, 39), (5, 21, 39), (5, 20, 38)}
 
 
 def test_a_flat_landscape_promises_little() -> None:
@@ -132,6 +152,28 @@ def test_a_flat_landscape_promises_little() -> None:
     assert flat is not None
     assert steep is not None
     assert flat.most < 1.1 < steep.most
+
+
+def test_what_is_promised_is_what_a_gaussian_process_predicts() -> None:
+    """As scikit-learn computes it, with the most likely kernel of the table and the scale that makes it likeliest."""
+    costs = np.array([3.0, 2.0, 1.5, 1.6, 2.6])
+    points, places = np.array([0, 1, 3, 5, 7]), np.arange(8)[:, None] / 7
+    logs = np.log(costs) - np.log(costs).mean()
+    known = places[points]
+
+    def fitted(length: float, noise: float) -> GaussianProcessRegressor:
+        kernel = RBF(length) + WhiteKernel(noise**2)
+        scale = float(logs @ np.linalg.solve(kernel(known), logs)) / len(logs)
+        return GaussianProcessRegressor(ConstantKernel(scale) * kernel, alpha=0, optimizer=None).fit(known, logs)
+
+    likeliest = max((fitted(length, noise) for length in LENGTHS for noise in NOISES), key=lambda one: one.log_marginal_likelihood_value_)
+    means, deviations = likeliest.predict(places, return_std=True)
+    reach = t.ppf(0.95, 4) * np.sqrt(5 / 4)
+    best = min((at for at in range(8) if at not in points), key=lambda at: means[at] - reach * deviations[at])
+    gains = np.exp(logs.min() - means[best] + reach * np.array([0, deviations[best]]))
+    found = promise(Grid((NUMBERS,)), [((int(at),), float(cost)) for at, cost in zip(points, costs, strict=True)])
+    assert found is not None
+    assert (found.point, found.gain, found.most) == ((best,), *map(pytest.approx, gains))
 
 
 def test_few_trials_do_not_promise_too_little() -> None:
@@ -147,7 +189,7 @@ def test_few_trials_do_not_promise_too_little() -> None:
 
 def test_ordered_values_are_alike_and_words_are_not() -> None:
     """Numbers that rise or fall have neighbours."""
-    assert [one.ordered for one in (NUMBERS, WORDS, Parameter("options", "-x", (4, 1, 2)))] == [True, False, False]
+    assert [one.ordered for one in (NUMBERS, WORDS, Parameter("options", "-x", (4, 1, 2)), FALLING)] == [True, False, False, True]
 
 
 def test_a_gain_says_its_interval() -> None:

@@ -235,6 +235,29 @@ def test_a_text_of_cresta_becomes_a_space() -> None:
     assert "export NB=2" in script(set_to(base, grid_of(base), (1,)))
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_what_a_request_says_itself_comes_before_cresta(own: bool) -> None:
+    """Its metric, its command and its setting."""
+    tune = "begin configuration\nbegin tune\ntarget: min\nmetric-source: stdout\nmetric-regexp: t=([0-9]+)\nend tune\nend configuration\n"
+    space = (
+        "begin parameters\nbegin typing\nint NB\nend typing\nbegin constraints\nrange NB 1,2 default 2\nend constraints\nend parameters\n"
+    )
+    text = f"{tune}{space}begin run\ncommand: ./solve $NB\nend run\n"
+    job = document(tuner="cresta", space=None, input=text, **({"setting": {"environment": {"NB": 1}}} if own else {}))
+    if not own:
+        del job["job"]["application"]["executable"], job["job"]["optimisation"]["workload"]
+    request = with_space(normalise(job).request)
+    setting = request.optimisation.autotuning.setting if request.optimisation.autotuning else Setting()
+    told = setting.environment["NB"], aim_of(request).metric, "./program.sh" in script(request)
+    assert told == ((1, "throughput", True) if own else (2, "step_time", False))
+
+
+def test_a_request_that_names_nothing_to_tune_is_refused() -> None:
+    """By its field, with an example."""
+    with pytest.raises(RequestError, match=r"optimisation\.autotuning: says what may be changed, for instance"):
+        with_space(normalise(document(space=None)).request)
+
+
 @pytest.mark.parametrize("changed", [{"space": None}, {"space": None, "tuner": "cresta", "input": "dsl text"}])
 def test_a_request_that_cannot_be_tuned_still_gets_its_script(changed: dict[str, Any]) -> None:
     """With a sentence that says why; what can be tuned says so, too."""
