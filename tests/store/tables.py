@@ -69,13 +69,17 @@ def _make_again(url: str) -> None:
             for statement, values in _SAID:
                 connection.execute(statement, values)
     else:
+        said = []
 
         def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
-            _SAID.append((statement, values))
+            said.append((statement, values))
 
         event.listen(Engine, "before_cursor_execute", note)
-        upgrade(url, fill=False)
-        event.remove(Engine, "before_cursor_execute", note)
+        try:
+            upgrade(url, fill=False)
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+        _SAID.extend(said)
 
 
 def applications(store: Store) -> set[str]:
