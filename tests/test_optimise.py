@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,13 +14,15 @@ from modak.choosing.nodes import node_power
 from modak.choosing.objective import pareto
 from modak.dsl import Request
 from modak.errors import Conflict, Infeasible, RequestError, UnknownName
-from modak.facts import Facts, Layout, Result, RuntimePolicy, SeriesKey
+from modak.facts import Facts, Layout, Result, RuntimePolicy
 from modak.normalise import normalise
 from modak.optimise import Answer, check, optimise, recommend
 from modak.perfmodel import Question, Used, fit, predict
 from modak.perfmodel.curves import fitted
 from modak.text.grammar import version_range
+from tests.choosing.asked import asked, changed
 from tests.examples import Known, answer, example
+from tests.runs import ran
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,11 @@ def test_the_fastest_measured_layout_is_chosen(training: Answer) -> None:
     """Four ranks of twelve threads with the host's MPI, the evidence's fastest."""
     chosen = training.plan.configuration
     assert (chosen.ranks_per_node, chosen.threads_per_rank, chosen.mpi_from, chosen.hyperthreads) == (4, 12, "host", False)
+
+
+def after(known: Known, runs: Iterable[Result]) -> Facts:
+    """The packaged facts, and these results alone."""
+    return replace(known(None), models=fit(runs))
 
 
 def figures(known: Known, **changes: Any) -> tuple[Request, Facts]:
@@ -141,22 +148,20 @@ def test_processors_of_which_one_peak_is_not_known_are_compared_by_their_cores(k
 @pytest.mark.parametrize(("measured", "asked"), [("supermuc-ng", "dgx-1"), ("dgx-1", "supermuc-ng")])
 def test_a_program_of_nodes_without_gpus_needs_none_elsewhere(known: Known, measured: str, asked: str) -> None:
     """48 and 40 cores; the eight GPUs of one of them have no part in it, though no column says so."""
-    key = SeriesKey(application="solver", system=measured, metric="wall_time", unit="s")
-    curves = fit([Result(series=key, layout=Layout(nodes=1), value=240.0)])
+    curves = fit([ran(240.0, nodes=1, system=measured)])
     found = predict(curves, Question({"system": asked}), [1], node_power(known(None))).value[0]
     assert found == pytest.approx(288 if asked == "dgx-1" else 200)
 
 
 def test_runs_over_gpus_ran_where_nodes_have_as_many_as_they_used(known: Known) -> None:
     """A curve of four V100 per node, predicted for V100: not compared with the single T4 of the first partition."""
-    facts, key = known(None), SeriesKey(application="net", system="site", metric="throughput", unit="samples/s")
-    lent = facts.systems["fujitsu-primeflex-large"]
+    lent = known(None).systems["fujitsu-primeflex-large"]
     _, t4, v100 = lent.partitions
     one = t4.model_copy(update={"node": t4.node.model_copy(update={"accelerators": 1})})
-    cpu = facts.systems["zenith"].default_partition
-    facts = replace(facts, systems={**facts.systems, "site": lent.model_copy(update={"name": "site", "partitions": (cpu, one, v100)})})
-    layouts = [Layout(nodes=1, ranks_per_node=count, gpus_per_node=count) for count in (1, 2, 4)]
-    measured = fit([Result(series=key, layout=each, value=100.0 * (each.gpus_per_node or 1)) for each in layouts])
+    cpu = known(None).systems["zenith"].default_partition
+    facts = changed(known, lent.name, name="site", partitions=(cpu, one, v100))(None)
+    rate = {"system": "site", "metric": "throughput", "unit": "samples/s"}
+    measured = fit(ran(100.0 * count, nodes=1, ranks_per_node=count, gpus_per_node=count, **rate) for count in (1, 2, 4))
     told = [
         predict(measured, Question({"system": "dgx-1-v100"}, Layout(gpus_per_node=used)), [1], node_power(facts)).value[0]
         for used in (1, 4, None)
@@ -314,12 +319,9 @@ def test_more_nodes_are_offered_where_they_would_do(known: Known, deadline: int,
 @pytest.mark.parametrize(("ranks", "nodes", "per_node", "at_least"), [(10, 1, 10, 200.0), (50, 2, 25, 70.0), (96, 2, 48, 52.0)])
 def test_a_total_of_ranks_is_predicted_as_it_runs(known: Known, ranks: int, nodes: int, per_node: int, at_least: float) -> None:
     """Measured were full nodes of 48 ranks: ten ranks on a node take far longer than these, and 50 ranks are 25 on each of two nodes."""
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
     measured = ((1, 100.0), (2, 52.0), (4, 28.0))
-    models = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=48, threads_per_rank=1), value=s) for n, s in measured])
-    application = {"app_tag": "solver", "app_type": "mpi", "executable": "./solver", "mpi_ranks": ranks}
-    request = normalise({"job": {"target": {"name": "supermuc-ng"}, "application": application}}).request
-    plan = optimise(request, replace(known(None), models=models)).plan
+    facts = after(known, [ran(seconds, nodes=n, ranks_per_node=48, threads_per_rank=1) for n, seconds in measured])
+    plan = optimise(asked(application__app_type="mpi", application__executable="./solver", application__mpi_ranks=ranks), facts).plan
     assert (plan.configuration.nodes, plan.configuration.ranks_per_node) == (nodes, per_node)
     assert plan.prediction.value is not None
     assert plan.prediction.value >= at_least
@@ -402,12 +404,9 @@ def test_a_recommendation_is_made_without_a_compiler_that_no_image_has(known: Kn
 
 def test_the_image_of_a_recommendation_is_told_as_in_the_plan(known: Known) -> None:
     """Whose MPI its ranks use: Stampede2 does not say where its own lies, so that it cannot be bound into the image."""
-    series = SeriesKey(application="unet", framework="tensorflow", system="stampede2", metric="epoch_time", unit="s", mpi="intel-mpi 2018")
-    layouts = [Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=12) for nodes in (1, 2, 4)]
-    series = series.model_copy(update={"mpi_from": "host"})
-    models = fit([Result(series=series, layout=one, value=400 / (one.nodes or 1)) for one in layouts])
-    asked = with_xla(False, optimisation__workload={"application": "unet", "epochs": 100}, target={"name": "stampede2"})
-    facts = replace(known(None), models=models)
+    series = {"framework": "tensorflow", "system": "stampede2", "metric": "epoch_time", "mpi": "intel-mpi 2018", "mpi_from": "host"}
+    facts = after(known, [ran(400 / nodes, nodes=nodes, ranks_per_node=4, threads_per_rank=12, **series) for nodes in (1, 2, 4)])
+    asked = with_xla(False, optimisation__workload={"application": "solver", "epochs": 100}, target={"name": "stampede2"})
     plan, found = optimise(asked, facts).plan.configuration, recommend(asked, facts).choices[0].configuration
     assert plan.image
     assert found.model_copy(update={"runtime": plan.runtime}) == plan
@@ -432,18 +431,13 @@ def test_constraints_that_only_an_unmeasured_missing_compiler_would_miss_are_met
 )
 def test_a_faster_switch_that_is_off_says_what_rules_it_out(objective: dict[str, Any], said: str, known: Known) -> None:
     """XLA was measured on up to 4 nodes, runs without it on up to 8."""
-    rows = [(None, nodes, 500 / nodes + 10) for nodes in (1, 2, 4, 8)] + [("xla", nodes, 400 / nodes + 8) for nodes in (1, 2, 4)]
-    series = SeriesKey(application="unet", framework="tensorflow", system="supermuc-ng", metric="epoch_time", unit="s")
-    layout = Layout(ranks_per_node=2, threads_per_rank=24)
-    models = fit(
-        [
-            Result(series=series.model_copy(update={"compiler": compiler}), layout=layout.model_copy(update={"nodes": nodes}), value=value)
-            for compiler, nodes, value in rows
-        ]
-    )
+    has = {"ranks_per_node": 2, "threads_per_rank": 24, "framework": "tensorflow", "metric": "epoch_time"}
+    without = [ran(500 / nodes + 10, nodes=nodes, **has) for nodes in (1, 2, 4, 8)]
+    with_it = [ran(400 / nodes + 8, nodes=nodes, compiler="xla", **has) for nodes in (1, 2, 4)]
     framework = {"config": {"distributed_training": True}, "tensorflow": {"xla": "auto"}}
-    work = {"optimisation__workload": {"application": "unet", "epochs": 100}, "optimisation__objective": objective}
-    found = recommend(example("3dgan-supermuc-ng", optimisation__ai_training=framework, **work), replace(known(None), models=models))
+    work = {"optimisation__workload": {"application": "solver", "epochs": 100}, "optimisation__objective": objective}
+    request = example("3dgan-supermuc-ng", optimisation__ai_training=framework, **work)
+    found = recommend(request, after(known, [*without, *with_it]))
     (line,) = [line for line in found.decisions if line.startswith("xla: ")]
     assert said in line
 
@@ -577,11 +571,9 @@ def test_kinds_without_a_model_are_accepted(kind: str, known: Known) -> None:
 @pytest.mark.parametrize(("kind", "per"), [("ai_training", "epoch"), ("ai_inference", "pass")])
 def test_inference_passes_over_the_data_and_has_no_epochs(kind: str, per: str, known: Known) -> None:
     """The same rate of samples, in the words of each."""
-    series = SeriesKey(application="net", system="zenith", metric="throughput", unit="samples/s")
-    facts = replace(known(None), models=fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1), value=100.0)]))
-    job = {"application": {"app_tag": "net"}, "target": {"name": "zenith"}}
+    facts = after(known, [ran(100.0, nodes=1, ranks_per_node=1, system="zenith", metric="throughput", unit="samples/s")])
     wanted = {"app_type": kind, "workload": {"samples": 5000, "epochs": 1}}
-    found = optimise(normalise({"job": {**job, "optimisation": wanted}}).request, facts).plan.prediction
+    found = optimise(asked("zenith", optimisation=wanted), facts).plan.prediction
     assert found.value == pytest.approx(50.0)
     assert found.per == per
 
@@ -591,16 +583,12 @@ def test_efficiency_is_relative_to_work_in_the_units_of_the_results_behind_it(kn
     """Epochs of another data set are long on many nodes, those of a third one short on few: both scale to the samples in question."""
 
     def of(dataset: str, samples: int, sizes: Sequence[int]) -> list[Result]:
-        key = SeriesKey(
-            application="net", system="zenith", metric="epoch_time", unit="s", dataset=dataset, params={"samples": str(samples)}
-        )
-        return [Result(series=key, layout=Layout(nodes=n, ranks_per_node=1), value=samples * (1 / n + 0.001)) for n in sizes]
+        series = {"system": "zenith", "metric": "epoch_time", "dataset": dataset, "params": {"samples": str(samples)}}
+        return [ran(samples * (1 / n + 0.001), nodes=n, ranks_per_node=1, **series) for n in sizes]
 
-    facts = replace(known(None), models=fit([*of("long", 64_000, (32, 64)), *of("short", 1000, (1, 2, 4, 8))]))
-    work = {"dataset": "other", "samples": 16_000, "epochs": 2}
-    job = {"application": {"app_tag": "net"}, "target": {"name": "zenith"}, "job_options": {"node_count": nodes}}
-    found = recommend(normalise({"job": {**job, "optimisation": {"app_type": "ai_training", "workload": work}}}).request, facts)
-    efficiency = found.choices[0].efficiency
+    facts = after(known, [*of("long", 64_000, (32, 64)), *of("short", 1000, (1, 2, 4, 8))])
+    work = {"app_type": "ai_training", "workload": {"dataset": "other", "samples": 16_000, "epochs": 2}}
+    efficiency = recommend(asked("zenith", optimisation=work, job_options__node_count=nodes), facts).choices[0].efficiency
     assert efficiency is not None
     assert 0.9 < efficiency <= 1
 
@@ -663,21 +651,16 @@ def test_a_job_that_an_unknown_system_cannot_start_is_told_that_it_is_unknown(kn
 
 def test_systems_that_are_only_measured_are_known_names(known: Known) -> None:
     """A typing error in the name of a system that nobody described is recognised, though other results may be of any system."""
-    series = SeriesKey(application="solver", system="my-cluster", metric="wall_time", unit="s")
-    places = (series, series.model_copy(update={"system": None}))
-    models = fit([Result(series=key, layout=Layout(nodes=n), value=800.0 / n) for key in places for n in (1, 2, 4)])
-    request = normalise({"job": {"target": {"name": "my-clutser"}, "application": {"app_tag": "solver"}}}).request
+    runs = [ran(800.0 / n, nodes=n, system=system) for system in ("my-cluster", None) for n in (1, 2, 4)]
     with pytest.raises(UnknownName, match="did you mean 'my-cluster'"):
-        recommend(request, replace(known(None), models=models))
+        recommend(asked("my-clutser"), after(known, runs))
 
 
 @pytest.mark.parametrize("name", ["my-cluster", "My_Cluster"])
 def test_a_system_that_was_measured_is_known_where_the_request_lacks_a_length(known: Known, name: str) -> None:
     """No time can be predicted without the number of samples: that is said, and not that the system is unknown."""
-    series = SeriesKey(application="net", system="my-cluster", metric="throughput", unit="samples/s")
-    models = fit([Result(series=series, layout=Layout(nodes=n, gpus_per_node=4), value=800.0 * n) for n in (1, 2, 4)])
-    request = normalise({"job": {"target": {"name": name}, "application": {"app_tag": "net"}}}).request
-    found = recommend(request, replace(known(None), models=models))
+    rate = {"gpus_per_node": 4, "system": "my-cluster", "metric": "throughput", "unit": "samples/s"}
+    found = recommend(asked(name), after(known, [ran(800.0 * n, nodes=n, **rate) for n in (1, 2, 4)]))
     assert [one.field for one in found.warnings if one.message.startswith("give the number of samples")] == [
         "optimisation.workload.samples"
     ]
@@ -685,58 +668,52 @@ def test_a_system_that_was_measured_is_known_where_the_request_lacks_a_length(kn
 
 def test_results_that_name_no_system_answer_requests_that_name_none(known: Known) -> None:
     """Results of a system do not, even if there are more of them."""
-    series = SeriesKey(application="solver", metric="wall_time", unit="s")
-    models = fit(
-        Result(series=series.model_copy(update={"system": system}), layout=Layout(nodes=n, ranks_per_node=4), value=seconds / n)
-        for system, seconds, sizes in ((None, 100.0, (1, 2, 4)), ("my-cluster", 10.0, (1, 2, 4, 8)))
-        for n in sizes
+    facts = after(
+        known,
+        [
+            ran(seconds / n, nodes=n, ranks_per_node=4, system=system)
+            for system, seconds, sizes in ((None, 100.0, (1, 2, 4)), ("my-cluster", 10.0, (1, 2, 4, 8)))
+            for n in sizes
+        ],
     )
-    job = {"application": {"app_tag": "solver", "app_type": "mpi"}, "job_options": {"node_count": 4}}
-    (best, *_) = recommend(normalise({"job": job}).request, replace(known(None), models=models)).choices
+    (best, *_) = recommend(asked(None, application__app_type="mpi", job_options__node_count=4), facts).choices
     assert (best.configuration.ranks_per_node, best.prediction.value, best.prediction.basis) == (4, 25.0, "measured")
 
 
 def test_candidates_that_differ_in_their_batch_say_which(known: Known) -> None:
     """Else one layout would be better than itself."""
-    key = SeriesKey(application="net", system="dgx-1", framework="pytorch", metric="epoch_time", unit="s")
-    counts = {"nodes": 1, "ranks_per_node": 8, "threads_per_rank": 5, "gpus_per_node": 8}
-    models = fit(
-        Result(series=key, layout=Layout.model_validate({**counts, "batch_size": batch}), value=100.0 + batch) for batch in (32, 64)
-    )
-    wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}, "workload": {"application": "net"}}
-    job = {"application": {"executable": "train.py"}, "target": {"name": "dgx-1"}, "optimisation": wanted}
-    found = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan
+    has: dict[str, Any] = {"nodes": 1, "ranks_per_node": 8, "threads_per_rank": 5, "gpus_per_node": 8}
+    has |= {"system": "dgx-1", "framework": "pytorch", "metric": "epoch_time"}
+    facts = after(known, [ran(100.0 + batch, batch_size=batch, **has) for batch in (32, 64)])
+    wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}
+    found = optimise(asked("dgx-1", application__executable="train.py", optimisation=wanted), facts).plan
     (text,) = [line for line in found.decisions if "best other variant" in line]
     assert ("1 node x 8x5 with batch size 64" in text, found.configuration.batch_size) == (True, 32)
 
 
 def test_threads_on_a_system_that_nobody_described_are_no_hyper_threads(known: Known) -> None:
     """How many cores its nodes have is unknown: a hybrid layout that was measured there is answered as measured."""
-    series = SeriesKey(application="solver", system="my-cluster", metric="wall_time", unit="s")
-    models = fit([Result(series=series, layout=Layout(nodes=n, ranks_per_node=4, threads_per_rank=10), value=800.0 / n) for n in (1, 2, 4)])
-    application = {"app_tag": "solver", "app_type": "mpi", "executable": "./solver"}
-    job = {"target": {"name": "my-cluster"}, "application": application, "job_options": {"node_count": 4}}
-    plan = optimise(normalise({"job": job}).request, replace(known(None), models=models)).plan
+    facts = after(known, [ran(800.0 / n, nodes=n, ranks_per_node=4, threads_per_rank=10, system="my-cluster") for n in (1, 2, 4)])
+    job: dict[str, Any] = {"application__app_type": "mpi", "application__executable": "./solver", "job_options__node_count": 4}
+    plan = optimise(asked("my-cluster", **job), facts).plan
     assert (plan.prediction.basis, plan.prediction.value, plan.configuration.hyperthreads) == ("measured", 200.0, False)
 
 
 @pytest.mark.parametrize(("asked", "most"), [({}, 8), ({"max_nodes": 16}, 16), ({"max_nodes": 6}, 6)])
 def test_a_system_that_nobody_described_is_as_large_as_its_results_allow(known: Known, asked: dict[str, int], most: int) -> None:
     """Results over GPUs count by the nodes that they ran on: one doubling beyond, or what the request allows."""
-    series = SeriesKey(application="llm", framework="pytorch", system="my-cluster", metric="throughput", unit="tokens/s")
-    layouts = [Layout(nodes=n, gpus_per_node=gpus) for n, gpus in ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4))]
-    models = fit([Result(series=series, layout=each, value=3000.0 * (each.nodes or 1) * (each.gpus_per_node or 1)) for each in layouts])
+    rate = {"framework": "pytorch", "system": "my-cluster", "metric": "throughput", "unit": "tokens/s"}
+    layouts = ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4))
+    facts = after(known, [ran(3000.0 * n * gpus, nodes=n, gpus_per_node=gpus, **rate) for n, gpus in layouts])
     optimisation = {
         "app_type": "ai_training",
         "ai_training": {"pytorch": {"distribution": "ddp"}, "config": {"distributed_training": True}},
-        "workload": {"application": "llm", "amount": "5e9 tokens"},
+        "workload": {"application": "solver", "amount": "5e9 tokens"},
         "objective": {"minimise": "time", **asked},
     }
     target = {"name": "my-cluster", "job_scheduler_type": "slurm"}
-    request = normalise(
-        {"job": {"application": {"executable": "python3 train.py"}, "target": target, "optimisation": optimisation}}
-    ).request
-    plan = optimise(request, replace(known(None), models=models)).plan
+    job = {"application": {"executable": "python3 train.py"}, "target": target, "optimisation": optimisation}
+    plan = optimise(normalise({"job": job}).request, facts).plan
     assert (plan.configuration.nodes, plan.configuration.gpus_per_node) == (most, 4)
 
 

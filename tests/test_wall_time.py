@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +17,25 @@ from modak.optimise import Answer, optimise, recommend
 from modak.perfmodel import fit
 from modak.perfmodel.intervals import stretch
 from modak.results.failures import STOPPED
+from tests.choosing.asked import asked, changed
 from tests.examples import Known, answer, example, nobody_ran_this
+from tests.runs import ran
 from tests.systems import site
 
 AT_MOST = "2-00:00:01 requested, but a job of 24 nodes on supermuc-ng/thin may run for at most 2-00:00:00"
+
+
+def on_testbed(known: Known, *runs: Result, failed: Sequence[Failed] = (), part: Mapping[str, Any] | None = None, **fields: Any) -> Facts:
+    """These results alone, and the testbed at HLRS with other fields; ``part``: those of its partitions."""
+    parts = known(None).systems["hlrs-testbed"].partitions
+    partitions = tuple(one.model_copy(update=part or {}) for one in parts)
+    facts = changed(known, "hlrs-testbed", partitions=partitions, **fields)(None)
+    return replace(facts, models=fit(runs), failed=tuple(failed))
+
+
+def short(seconds: float) -> Result:
+    """A run on a whole node of the testbed."""
+    return ran(seconds, nodes=1, ranks_per_node=1, threads_per_rank=20, system="hlrs-testbed")
 
 
 @pytest.mark.parametrize(
@@ -76,20 +91,15 @@ def test_queues_of_one_name_are_told_apart_where_longer_jobs_may_run(turned: int
 
 def test_kinds_of_nodes_of_one_name_are_named_where_one_takes_longer_jobs(known: Known) -> None:
     """Once, also if the kind that comes last takes only shorter ones."""
-    facts = known(None)
-    here = facts.systems["supermuc-ng"]
-    kinds = [("a", "work", 259_200), ("b", "work", 259_200), ("c", "work", 86_400), ("d", "short", 86_400)]
+    thin = known(None).systems["supermuc-ng"].default_partition.model_copy(update={"queues": ()})
+    kinds = (("a", "work", 259_200), ("b", "work", 259_200), ("c", "work", 86_400), ("d", "short", 86_400))
     partitions = tuple(
-        here.partitions[0].model_copy(
-            update={"name": name, "queue": queue, "queues": (), "max_wall_time_s": seconds, "default": name == "d"}
-        )
+        thin.model_copy(update={"name": name, "queue": queue, "max_wall_time_s": seconds, "default": name == "d"})
         for name, queue, seconds in kinds
     )
     options = {"wall_time_limit": "72:00:00", "node_count": 4, "partition": "short"}
-    request = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "x", "executable": "./a"}, "job_options": options}
-    system = here.model_copy(update={"partitions": partitions})
     with pytest.raises(Infeasible, match=r"longer jobs may run in work$"):
-        optimise(normalise({"job": request}).request, replace(facts, systems={"supermuc-ng": system}))
+        optimise(asked(application__executable="./a", job_options=options), changed(known, partitions=partitions)(None))
 
 
 def test_the_place_of_the_longest_jobs_is_named_if_these_are_too_short_too(known: Known) -> None:
@@ -114,35 +124,30 @@ def test_a_run_that_another_job_continues_asks_for_all_that_a_job_may_have(known
     assert said.endswith("may run for at most 2-00:00:00: the script asks for that")
 
 
+def with_debug(facts: Facts, **fields: Any) -> Facts:
+    """SuperMUC-NG with a quality of service ``debug`` of half an hour."""
+    system = facts.systems["supermuc-ng"]
+    queues = (Queue(name="micro", max_nodes=16), Queue(name="micro", qos="debug", max_nodes=1, max_wall_time_s=1800))
+    thin = system.partitions[0].model_copy(update={"queues": queues, **fields})
+    system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
+    return replace(facts, systems={**facts.systems, system.name: system})
+
+
 @pytest.mark.parametrize(("options", "given"), [({}, "01:00:00"), ({"qos": "debug"}, "00:30:00")])
 def test_the_default_time_of_a_partition_is_no_more_than_a_job_may_have(known: Known, options: dict[str, Any], given: str) -> None:
     """With a quality of service that gives less, the scheduler would reject the script."""
-    facts = known(None)
-    system = facts.systems["supermuc-ng"]
-    queues = (Queue(name="micro", max_nodes=16), Queue(name="micro", qos="debug", max_nodes=1, max_wall_time_s=1800))
-    thin = system.partitions[0].model_copy(update={"queues": queues, "default_wall_time_s": 3600})
-    facts = replace(
-        facts, systems={**facts.systems, "supermuc-ng": system.model_copy(update={"partitions": (thin, *system.partitions[1:])})}
-    )
-    job = {"target": {"name": "supermuc-ng"}, "job_options": options, "application": {"executable": "./never-ran", "app_type": "mpi"}}
-    assert f"#SBATCH --time={given}\n" in optimise(normalise({"job": job}).request, facts).texts.job_script
+    facts = with_debug(known(None), default_wall_time_s=3600)
+    script = optimise(asked(application__executable="./a", application__app_type="mpi", job_options=options), facts).texts.job_script
+    assert f"#SBATCH --time={given}\n" in script
 
 
 @pytest.mark.parametrize("ask", [optimise, recommend])
 def test_more_time_than_the_named_quality_of_service_gives_is_refused(ask: Callable[[Request, Facts], object], known: Known) -> None:
     """The system file says how long its jobs may run; the scheduler would reject the script."""
-    request = example(
-        "3dgan-supermuc-ng", job_options={"qos": "debug", "wall_time_limit": "01:00:00", "node_count": 1}, optimisation__objective={}
-    )
-    facts = known(request.workload_name)
-    system = facts.systems["supermuc-ng"]
-    queues = (Queue(name="micro", max_nodes=16), Queue(name="micro", qos="debug", max_nodes=1, max_wall_time_s=1800))
-    thin = system.partitions[0].model_copy(update={"queues": queues})
-    facts = replace(
-        facts, systems={**facts.systems, "supermuc-ng": system.model_copy(update={"partitions": (thin, *system.partitions[1:])})}
-    )
+    options = {"qos": "debug", "wall_time_limit": "01:00:00", "node_count": 1}
+    request = example("3dgan-supermuc-ng", job_options=options, optimisation__objective={})
     with pytest.raises(Infeasible, match="may run for at most 00:30:00: ask for no more"):
-        ask(request, facts)
+        ask(request, with_debug(known(request.workload_name)))
 
 
 @pytest.mark.parametrize("asked", [{"partition": "of-my-own"}, {"qos": "long"}])
@@ -166,13 +171,8 @@ def test_a_job_is_not_stopped_within_the_time_that_its_confidence_reckons_with(k
 @pytest.mark.parametrize(("start_up", "seconds", "wall_time"), [(0.1, 0.5, 300), (None, 200.0, 600), (0.0, 200.0, 300)])
 def test_a_wall_time_is_the_upper_bound_rounded_up(known: Known, start_up: float | None, seconds: float, wall_time: int) -> None:
     """Never 0, which would be no limit. Time to start is only added if the system's file does not give it; 0 is given, too."""
-    facts = known(None)
-    system = facts.systems["hlrs-testbed"].model_copy(update={"start_up_s": start_up})
-    series = SeriesKey(application="tiny", system="hlrs-testbed", metric="wall_time", unit="s")
-    models = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=seconds)])
-    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
-    plan = optimise(request, replace(facts, systems={"hlrs-testbed": system}, models=models)).plan
-    assert plan.wall_time_s == wall_time
+    facts = on_testbed(known, short(seconds), start_up_s=start_up)
+    assert optimise(asked("hlrs-testbed"), facts).plan.wall_time_s == wall_time
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,9 @@ def test_the_start_up_of_the_systems_file_is_added_to_what_has_none_in_it(
     known: Known, metric: str, seconds: float, start_up: float | None
 ) -> None:
     """The next run takes as long as the one that was measured; the job gets the time to start beside it, or in it."""
-    facts = known(None)
-    system = facts.systems["hlrs-testbed"].model_copy(update={"start_up_s": 60.0})
-    series = SeriesKey(application="tiny", system="hlrs-testbed", metric=metric, unit="s")
-    models = fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=200.0)])
+    run = ran(200.0, nodes=1, ranks_per_node=1, threads_per_rank=20, system="hlrs-testbed", metric=metric)
     work = {"workload": {"epochs": 1}} if metric == "epoch_time" else {}
-    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}, "optimisation": work}}).request
-    plan = optimise(request, replace(facts, systems={"hlrs-testbed": system}, models=models)).plan
+    plan = optimise(asked("hlrs-testbed", optimisation=work), on_testbed(known, run, start_up_s=60.0)).plan
     assert plan.prediction.value == pytest.approx(seconds)
     assert plan.prediction.start_up == start_up
     assert (plan.wall_time_s or 0) >= (plan.prediction.upper or 0) + (0 if start_up else 60)
@@ -199,15 +195,10 @@ def test_the_start_up_of_the_systems_file_is_added_to_what_has_none_in_it(
 )
 def test_a_wall_time_is_one_that_the_partition_has(known: Known, seconds: float | None, wall_time: int, why: str) -> None:
     """Without a prediction its default; with one that is longer than its limit that limit: a scheduler rejects a job that asks for more."""
-    system = known(None).systems["hlrs-testbed"]
     limits = {"default_wall_time_s": 1800, "max_wall_time_s": 7200, "queues": ()}
-    system = system.model_copy(update={"partitions": tuple(part.model_copy(update=limits) for part in system.partitions)})
-    series = SeriesKey(application="tiny", system="hlrs-testbed", metric="wall_time", unit="s")
-    results = [Result(series=series, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=seconds)] if seconds else []
-    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
-    found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=fit(results)))
-    assert found.plan.wall_time_s == wall_time
-    assert any(text.startswith("wall time: ") and why in text for text in found.plan.decisions)
+    plan = optimise(asked("hlrs-testbed"), on_testbed(known, *([short(seconds)] if seconds else []), part=limits)).plan
+    assert plan.wall_time_s == wall_time
+    assert any(text.startswith("wall time: ") and why in text for text in plan.decisions)
 
 
 @pytest.mark.parametrize(
@@ -218,16 +209,13 @@ def test_a_run_of_unknown_time_that_was_stopped_gets_more_than_the_default(
 ) -> None:
     """Twice the time after which it was, within the partition's limit: at its default the next job would be stopped as well, also where it
     is not on record."""
-    system = known(None).systems["hlrs-testbed"]
     limits = {"default_wall_time_s": default, "max_wall_time_s": 7200, "queues": ()}
-    system = system.model_copy(update={"partitions": tuple(part.model_copy(update=limits) for part in system.partitions)})
-    series = SeriesKey(application="tiny", system="hlrs-testbed", metric=STOPPED, unit="s")
-    runs = (Failed(series=series, layout=Layout(nodes=1), count=1, longest_s=stopped),)
-    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
-    found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=(), failed=runs))
-    assert found.plan.wall_time_s == wall_time
-    assert any("that a stopped run shows it to exceed" in text for text in found.plan.decisions) == (wall_time != 1800)
-    told = [text for text in found.plan.decisions if "because a run of this layout was stopped on 1 node after" in text]
+    series = SeriesKey(application="solver", system="hlrs-testbed", metric=STOPPED, unit="s")
+    run = Failed(series=series, layout=Layout(nodes=1), count=1, longest_s=stopped)
+    plan = optimise(asked("hlrs-testbed"), on_testbed(known, failed=[run], part=limits)).plan
+    assert plan.wall_time_s == wall_time
+    assert any("that a stopped run shows it to exceed" in text for text in plan.decisions) == (wall_time != 1800)
+    told = [text for text in plan.decisions if "because a run of this layout was stopped on 1 node after" in text]
     assert (len(told), any("would be predicted" in text for text in told)) == (1, False)
 
 
@@ -247,14 +235,11 @@ def test_a_wall_time_that_the_site_wants_is_the_limit_where_none_is_known(
     known: Known, required: str | None, wall_time: int | None
 ) -> None:
     """It would reject the job."""
-    system = known(None).systems["hlrs-testbed"]
     limits = {"default_wall_time_s": None, "max_wall_time_s": 7200, "queues": ()}
-    parts = tuple(part.model_copy(update=limits) for part in system.partitions)
-    system = system.model_copy(update={"partitions": parts, "mandatory_directives": (required,) if required else ()})
-    request = normalise({"job": {"target": {"name": "hlrs-testbed"}, "application": {"app_tag": "tiny"}}}).request
-    found = optimise(request, replace(known(None), systems={"hlrs-testbed": system}, models=()))
-    assert found.plan.wall_time_s == wall_time
-    assert not any(each.field == "job_options.wall_time_limit" for each in found.plan.warnings)
+    facts = on_testbed(known, part=limits, mandatory_directives=(required,) if required else ())
+    plan = optimise(asked("hlrs-testbed"), facts).plan
+    assert plan.wall_time_s == wall_time
+    assert not any(each.field == "job_options.wall_time_limit" for each in plan.warnings)
 
 
 def test_a_signal_that_would_come_before_the_job_is_left_out(known: Known) -> None:

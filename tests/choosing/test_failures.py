@@ -34,6 +34,8 @@ from modak.target import resolve
 from tests.examples import Known
 
 SERIES = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
+WANTED = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
+OF_3000 = {**WANTED, "workload": {"application": "solver", "params": {"cells": 3000}}}
 COUNTS = tuple[int, int, int]
 """Nodes, ranks a node and threads of each."""
 
@@ -56,18 +58,9 @@ def facts(known: Known, times: dict[COUNTS, float], failures: Sequence[Failed]) 
 
 def asked(**job: Any) -> Request:
     """A hybrid program in the least time on at most 8 nodes, with more of a job."""
-    optimisation = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
-    objective = {"minimise": "time", "max_nodes": 8}
-    return normalise(
-        {
-            "job": {
-                "application": {"app_tag": "solver", "app_type": "mpi"},
-                "target": {"name": "supermuc-ng", "container_runtime": "none"},
-                "optimisation": {**optimisation, "objective": objective},
-                **job,
-            }
-        }
-    ).request
+    application, target = {"app_tag": "solver", "app_type": "mpi"}, {"name": "supermuc-ng", "container_runtime": "none"}
+    optimisation = {**WANTED, "objective": {"minimise": "time", "max_nodes": 8}}
+    return normalise({"job": {"application": application, "target": target, "optimisation": optimisation, **job}}).request
 
 
 def proposed(known: Facts, request: Request | None = None) -> list[COUNTS]:
@@ -109,8 +102,7 @@ def told_of_other_problems(known: Known, times: dict[tuple[str, COUNTS], float],
         Result(series=SERIES.model_copy(update={"params": {"cells": cells}}), layout=layout(counts), value=time)
         for (cells, counts), time in times.items()
     ]
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver", "params": {"cells": 3000}}}
-    request = asked(job_options=ON_EIGHT, optimisation=wanted)
+    request = asked(job_options=ON_EIGHT, optimisation=OF_3000)
     found = recommend(request, replace(known(None), models=tuple(fit(results)), failed=tuple(runs))).decisions
     return [reason for reason in found if "with other problems failed" in reason]
 
@@ -236,9 +228,8 @@ def test_a_plan_says_what_is_not_considered(known: Known, measured: dict[COUNTS,
 
 def test_first_runs_beyond_too_little_memory_are_of_several_sizes(known: Known) -> None:
     """As other first runs are, if the request leaves the sizes open: one alone would not show how the program scales."""
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
     after = facts(known, {}, [failed((4, 1, 48), OUT_OF_MEMORY)])
-    assert {run[0] for run in proposed(after, asked(optimisation=wanted))} == {8, 16}
+    assert {run[0] for run in proposed(after, asked(optimisation=WANTED))} == {8, 16}
 
 
 @pytest.mark.parametrize("other", [{"system": "other"}, {"params": {"cells": "1000"}}])
@@ -366,11 +357,10 @@ def test_only_several_runs_that_were_stopped_tell_of_other_sizes(further: list[F
 def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> None:
     """Fewer are not faster, and more save their share at most: else each would be tried in its turn. Not beyond one that ran to its end."""
     after = facts(known, UP_TO_FOUR, [stopped(1200)])
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
     on = (ON_EIGHT | {"node_count": nodes} for nodes in (2, 3, 4, 5, 7, 12, 16))
-    least = [recommend(asked(job_options=counts, optimisation=wanted), after).choices[0].prediction.longer_than for counts in on]
+    least = [recommend(asked(job_options=counts, optimisation=WANTED), after).choices[0].prediction.longer_than for counts in on]
     assert least == [None, None, None, 1200, 1200, 800, 600]
-    farther = recommend(asked(job_options=ON_EIGHT | {"node_count": 16}, optimisation=wanted), after)
+    farther = recommend(asked(job_options=ON_EIGHT | {"node_count": 16}, optimisation=WANTED), after)
     assert any("more than 10 min, even if it scales perfectly, because a run" in reason for reason in farther.decisions)
     assert chosen(after) == (4, 4, 12)
 
@@ -378,12 +368,11 @@ def test_a_run_that_was_stopped_tells_of_the_sizes_next_to_it(known: Known) -> N
 def test_one_run_that_was_stopped_may_have_hung(known: Known) -> None:
     """So it tells of no other number of nodes; two of a layout do, but for one where another one has ended since."""
     hung, other, elsewhere = (stopped(1200, counts, 1) for counts in ((8, 4, 12), (7, 4, 12), (8, 12, 4)))
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
 
     def least(times: dict[COUNTS, float], *runs: Failed) -> list[float | None]:
         after = facts(known, times, runs)
         on = (ON_EIGHT | {"node_count": nodes} for nodes in (6, 8, 12))
-        return [recommend(asked(job_options=counts, optimisation=wanted), after).choices[0].prediction.longer_than for counts in on]
+        return [recommend(asked(job_options=counts, optimisation=WANTED), after).choices[0].prediction.longer_than for counts in on]
 
     assert least(UP_TO_FOUR, hung) == least(UP_TO_FOUR, hung, elsewhere) == [None, 1200, None]
     assert least(UP_TO_FOUR, hung, other) == [1200, 1200, 800]
@@ -394,8 +383,7 @@ def test_one_run_that_was_stopped_may_have_hung(known: Known) -> None:
 def test_sizes_are_not_stopped_one_after_the_other(known: Known, objective: dict[str, Any]) -> None:
     """A program that takes ten times what its results make of it on more nodes than they had: the fourth run has ended, at the latest, or
     is not tried, as none meets the deadline."""
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
-    request, runs = asked(optimisation={**wanted, "objective": objective}), list[Failed]()
+    request, runs = asked(optimisation={**WANTED, "objective": objective}), list[Failed]()
     with suppress(Infeasible):  # nothing is known to meet the deadline any more
         for _ in range(6):
             plan = optimise(request, facts(known, UP_TO_FOUR, runs)).plan
@@ -417,8 +405,7 @@ def test_sizes_are_not_stopped_one_after_the_other(known: Known, objective: dict
 )
 def test_a_run_that_was_stopped_counts_for_every_objective(known: Known, objective: dict[str, Any], nodes: int | None) -> None:
     """What is predicted to meet the deadline, but for it, does not."""
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
-    request = asked(optimisation={**wanted, "objective": {"max_nodes": 8, **objective}})
+    request = asked(optimisation={**WANTED, "objective": {"max_nodes": 8, **objective}})
     after = facts(known, UP_TO_FOUR, [stopped(1200)])
     if nodes is None:
         assert recommend(request, facts(known, UP_TO_FOUR, [])).choices[0].configuration.nodes > 4
@@ -487,8 +474,7 @@ def test_a_job_gets_twice_the_time_of_a_run_that_was_stopped(known: Known) -> No
 
 def test_draws_of_a_run_that_was_stopped_may_meet_a_deadline(known: Known) -> None:
     """Whether they do differs from draw to draw."""
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
-    request = asked(optimisation={**wanted, "objective": {"minimise": "node_hours", "deadline": "00:02:10"}})
+    request = asked(optimisation={**WANTED, "objective": {"minimise": "node_hours", "deadline": "00:02:10"}})
     scored = decide(request, facts(known, UP_TO_FOUR, [stopped(108)])).scored
     assert scored.predicted is not None
     assert np.count_nonzero(chances_of(request, scored)) > 2
@@ -505,8 +491,7 @@ def test_where_the_problem_grows_a_stopped_run_tells_of_its_own_size(known: Know
 
 def test_what_failed_twice_is_not_what_a_goal_needs(known: Known) -> None:
     """A sizing leaves out what a choice does, and says so."""
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
-    request = asked(optimisation={**wanted, "objective": {"deadline": "00:03:00"}})
+    request = asked(optimisation={**WANTED, "objective": {"deadline": "00:03:00"}})
     guide = read_guide(packaged_root() / "sizing/primeflex.toml")
     found = size(request, facts(known, UP_TO_FOUR, [failed((5, 4, 12), count=2)]), guide).platforms[0]
     assert found.nodes.value == 6
@@ -515,21 +500,19 @@ def test_what_failed_twice_is_not_what_a_goal_needs(known: Known) -> None:
 
 def test_no_deadline_is_met_by_a_guess_on_a_guess(known: Known) -> None:
     """However many nodes there are: by what two stopped runs leave possible, 300 of them would meet it. Who wants that says so."""
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
     counts = {"process_count_per_node": 4, "core_count_per_process": 12}
     after, goal = facts(known, UP_TO_FOUR, [stopped(1200)]), {"minimise": "node_hours", "deadline": "00:02:30"}
     with pytest.raises(Infeasible, match=r"closest: 4 nodes, .*, or max_nodes [0-9]+ \(a guess, because runs were stopped\)") as refused:
-        recommend(asked(job_options=counts, optimisation={**wanted, "objective": goal}), after)
+        recommend(asked(job_options=counts, optimisation={**WANTED, "objective": goal}), after)
     most = int(str(refused.value).partition("max_nodes ")[2].split()[0])
-    found = recommend(asked(job_options=counts, optimisation={**wanted, "objective": {**goal, "max_nodes": most}}), after)
+    found = recommend(asked(job_options=counts, optimisation={**WANTED, "objective": {**goal, "max_nodes": most}}), after)
     assert found.choices[0].configuration.nodes > 100
 
 
 def test_a_deadline_before_a_stop_cannot_be_met(known: Known) -> None:
     """However little confidence is asked for; the message says of which run that is known."""
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
     objective = {"deadline": "00:19:00", "confidence": 0.5}
-    request = asked(optimisation={**wanted, "objective": objective}, job_options=ON_EIGHT)
+    request = asked(optimisation={**WANTED, "objective": objective}, job_options=ON_EIGHT)
     with pytest.raises(Infeasible, match="more than 20 min by a run that was stopped"):
         recommend(request, facts(known, UP_TO_FOUR, [stopped(1200)]))
 
@@ -538,8 +521,7 @@ def test_the_time_of_an_epoch_is_not_held_against_a_run_that_was_stopped(known: 
     """Nor in the message that it is too long."""
     epochs = SERIES.model_copy(update={"metric": "epoch_time"})
     models = fit([Result(series=epochs, layout=layout(counts), value=10 * time) for counts, time in UP_TO_FOUR.items()])
-    wanted = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}, "workload": {"application": "solver"}}
-    request = asked(optimisation={**wanted, "objective": {"deadline": "00:02:00"}}, job_options=ON_EIGHT)
+    request = asked(optimisation={**WANTED, "objective": {"deadline": "00:02:00"}}, job_options=ON_EIGHT)
     with pytest.raises(Infeasible, match="closest: 8 nodes") as refused:
         recommend(request, replace(known(None), models=models, failed=(stopped(7200),)))
     assert "stopped" not in str(refused.value)

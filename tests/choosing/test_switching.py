@@ -12,7 +12,7 @@ import pytest
 from modak.choosing.openswitch import OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.dsl import Plan
-from modak.facts import Layout, Result, SeriesKey
+from modak.facts import Layout, Result
 from modak.ingest.reading import tables
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
@@ -20,12 +20,19 @@ from modak.perfmodel import fit
 from modak.service import open_service
 from modak.settings import Settings
 from tests.examples import Known, example
+from tests.runs import ran
 
 
 def epoch(seconds: float, application: str = "net", compiler: str | None = None, precision: str | None = None) -> Result:
     """An epoch of an application on one node of the testbed."""
-    key = SeriesKey(application=application, system="hlrs-testbed", framework="tensorflow", compiler=compiler, precision=precision, **EPOCH)
-    return Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=seconds)
+    series = {"application": application, "system": "hlrs-testbed", "framework": "tensorflow", "metric": "epoch_time"}
+    return ran(seconds, nodes=1, ranks_per_node=1, threads_per_rank=20, compiler=compiler, precision=precision, **series)
+
+
+def of_build(system: str) -> Result:
+    """A published speed-up by a build from source."""
+    told = {"params": {"build": "opt-build", "baseline": "hub"}, "metric": "speedup", "unit": "1"}
+    return ran(1.17, nodes=1, application="net", system=system, **told)
 
 
 def on_nodes(result: Result, nodes: int, **labels: object) -> Result:
@@ -34,7 +41,6 @@ def on_nodes(result: Result, nodes: int, **labels: object) -> Result:
     return result.model_copy(update={"series": series, "layout": layout})
 
 
-EPOCH = {"metric": "epoch_time", "unit": "s"}
 OTHERS = [epoch(100.0, "one"), epoch(80.0, "one", "xla"), epoch(50.0, "two"), epoch(41.0, "two", "xla")]
 
 
@@ -195,9 +201,8 @@ def test_another_compiler_is_no_run_without_the_switch() -> None:
 
 def test_a_switch_that_the_request_turns_on_keeps_the_measured_layout(known: Known) -> None:
     """Measured without it in two ranks of ten threads: that layout, with a transferred time, and no rule of thumb."""
-    key = SeriesKey(application="net", system="hlrs-testbed", framework="tensorflow", **EPOCH)
-    own = [Result(series=key, layout=Layout(nodes=n, ranks_per_node=2, threads_per_rank=10), value=60.0 / n) for n in (1, 2)]
-    found = plan(known, own, [], xla=True)
+    layout = {"ranks_per_node": 2, "threads_per_rank": 10}
+    found = plan(known, [epoch(60.0 / n).model_copy(update={"layout": Layout(nodes=n, **layout)}) for n in (1, 2)], [], xla=True)
     made = found.configuration
     assert (made.compiler, made.ranks_per_node, made.threads_per_rank) == ("xla", 2, 10)
     assert found.prediction.basis == "transferred"
@@ -289,8 +294,7 @@ def test_a_precision_that_others_decided_has_no_line_on_what_is_unknown(known: K
 
 def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
     """The published speed-ups choose an image that is built from source."""
-    key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
-    found = plan(known, [], [Result(series=key, layout=Layout(nodes=1), value=1.17)], xla=False, enable_opt_build="auto")
+    found = plan(known, [], [of_build("hlrs-testbed")], xla=False, enable_opt_build="auto")
     assert found.configuration.opt_build
     assert found.image is not None
     assert found.image["labels"]["source"] == "opt-build"
@@ -299,9 +303,7 @@ def test_a_build_from_source_can_be_left_to_the_evidence(known: Known) -> None:
 @pytest.mark.parametrize("field", [{"node_count": 24}, {}])
 def test_a_build_that_cannot_be_had_is_left_off(known: Known, field: dict[str, int]) -> None:
     """There is no recipe with Intel MPI: the time is that of the hub's image, in which the job runs, and there is no warning."""
-    facts = known("3dgan")
-    key = SeriesKey(application="net", system="supermuc-ng", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
-    faster = replace(facts, tried=(Result(series=key, layout=Layout(nodes=1), value=1.17),))
+    faster = replace(known("3dgan"), tried=(of_build("supermuc-ng"),))
     found = optimise(example("3dgan-supermuc-ng", optimisation__enable_opt_build="auto", job_options=field), faster).plan
     assert (found.configuration.nodes, found.configuration.opt_build, found.prediction.basis) == (24, None, "interpolated")
     why = "no source build of tensorflow with intel-mpi can be pulled, and there is no recipe for it"
@@ -311,9 +313,7 @@ def test_a_build_that_cannot_be_had_is_left_off(known: Known, field: dict[str, i
 
 def test_a_build_that_has_a_recipe_is_considered_in_the_layouts_that_it_fits(known: Known) -> None:
     """The MPI of the container can be built; that of the host, in which most results are, cannot."""
-    facts = known("3dgan")
-    key = SeriesKey(application="net", system="supermuc-ng", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
-    faster = replace(facts, tried=(Result(series=key, layout=Layout(nodes=1), value=1.17),))
+    faster = replace(known("3dgan"), tried=(of_build("supermuc-ng"),))
     found = recommend(example("3dgan-supermuc-ng", optimisation__enable_opt_build="auto"), faster).choices
     built = [one.configuration for one in found if one.configuration.opt_build]
     assert {one.mpi_from for one in built} == {"container"}
@@ -322,9 +322,7 @@ def test_a_build_that_has_a_recipe_is_considered_in_the_layouts_that_it_fits(kno
 
 def test_without_an_image_no_build_is_chosen(known: Known) -> None:
     """The job runs the software of the system, which the switch does not change."""
-    key = SeriesKey(application="net", system="hlrs-testbed", params={"build": "opt-build", "baseline": "hub"}, metric="speedup", unit="1")
-    tried = [Result(series=key, layout=Layout(nodes=1), value=1.17)]
-    found = plan(known, [], tried, xla=False, enable_opt_build="auto", runtime="none")
+    found = plan(known, [], [of_build("hlrs-testbed")], xla=False, enable_opt_build="auto", runtime="none")
     assert line(found, "opt-build") == "opt-build: off, because no image is chosen for this job"
 
 
@@ -345,8 +343,8 @@ def test_pairs_are_found_in_the_database(own_database: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("compiler", [None, "xla"])
 def test_results_may_name_a_compiler_that_is_part_of_the_framework(known: Known, compiler: str | None) -> None:
     """JAX always uses XLA: results that say so, and those that do not, were measured as the job runs."""
-    key = SeriesKey(application="net", system="hlrs-testbed", framework="jax", compiler=compiler, **EPOCH)
-    facts = replace(known(None), models=fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=20), value=9.0)]))
+    run = epoch(9.0, compiler=compiler)
+    facts = replace(known(None), models=fit([run.model_copy(update={"series": run.series.model_copy(update={"framework": "jax"})})]))
     application = {"app_tag": "net", "executable": "python3 net.py"}
     wanted = {"app_type": "ai_training", "ai_training": {"jax": {"xla": False}}, "workload": {"epochs": 1}}
     job = {"application": application, "target": {"name": "hlrs-testbed"}, "optimisation": wanted, "job_options": {"node_count": 1}}

@@ -11,13 +11,14 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, NodePower, Predictions, Question, Used, fit, predict
 from modak.perfmodel.layoutlaw import between
 from modak.perfmodel.layouts import distance
+from tests.runs import here
 
 HERE = {"system": "here"}
 
 
 def runs(*layouts: tuple[int, int, float], **series: Any) -> list[Result]:
     """Results in each (ranks, threads, seconds on a node), scaling perfectly."""
-    key = SeriesKey.model_validate({"application": "app", "system": "here", "metric": "wall_time", "unit": "s", **series})
+    key = SeriesKey.model_validate({"application": "solver", "system": "here", "metric": "wall_time", "unit": "s", **series})
     return [
         Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads), value=cost / nodes)
         for ranks, threads, cost in layouts
@@ -168,11 +169,7 @@ def test_runs_without_gpus_tell_nothing_of_layouts_on_gpus() -> None:
     def power(used: Used) -> NodePower:
         return NodePower(cores=48.0) if used.system == "there" else NodePower(bandwidth_gbs=100.0)
 
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    on_gpus = [
-        Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=4, threads_per_rank=6, gpus_per_node=4), value=10 / nodes)
-        for nodes in (1, 2, 4, 8)
-    ]
+    on_gpus = [here(10 / nodes, nodes=nodes, ranks_per_node=4, threads_per_rank=6, gpus_per_node=4) for nodes in (1, 2, 4, 8)]
     question = Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12, gpus_per_node=4))
     alone, both = (predict(fit(known), question, [4], power) for known in (on_gpus, [*on_gpus, *runs(*LAYOUTS, system="there")]))
     assert (alone.value[0], alone.width.above[0]) == (both.value[0], both.width.above[0])
@@ -302,12 +299,9 @@ def test_half_the_workers_take_less_than_twice_the_time() -> None:
 
 def test_a_curve_that_saves_its_share_makes_others_expected_to() -> None:
     """Measured with one thread and 1, 2, 4, 8 ranks: what two threads would save is judged by these, and not by programs at large."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
 
     def twice(power: float) -> float:
-        known = fit(
-            Result(series=key, layout=Layout(nodes=1, ranks_per_node=n, threads_per_rank=1), value=100 / n**power) for n in (1, 2, 4, 8)
-        )
+        known = fit(here(100 / n**power, nodes=1, ranks_per_node=n, threads_per_rank=1) for n in (1, 2, 4, 8))
         return float(asked(known, 8, 2, nodes=1).value[0] / (100 / 8**power))
 
     assert twice(1.0) < twice(0.6) < twice(0.2) < 1.1
@@ -329,16 +323,14 @@ def test_results_with_hyper_threads_tell_of_more_of_them() -> None:
 
 def test_fewer_ranks_than_crowd_a_node_tell_nothing_of_its_hyper_threads() -> None:
     """40 ranks of two threads on 40 cores, where up to 20 were measured."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    known = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r, threads_per_rank=2), value=100 / r) for r in (5, 10, 20))
+    known = fit(here(100 / r, nodes=1, ranks_per_node=r, threads_per_rank=2) for r in (5, 10, 20))
     crowded = Question({**HERE, "hyperthreads": True}, Layout(ranks_per_node=40, threads_per_rank=2), crowded=True)
     assert predict(known, crowded, [1]).differences == ("hyperthreads",)
 
 
 def over_threads(*threads: int, hyperthreads: bool | None = None, value: float = 64.0) -> list[Result]:
     """Runs of one rank on one node of 40 cores; ``value``: seconds of one thread."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s", hyperthreads=hyperthreads)
-    return [Result(series=key, layout=Layout(nodes=1, ranks_per_node=1, threads_per_rank=n), value=value / n) for n in threads]
+    return [here(value / n, nodes=1, ranks_per_node=1, threads_per_rank=n, hyperthreads=hyperthreads) for n in threads]
 
 
 def crowded_by(threads: int) -> Question:
@@ -359,18 +351,14 @@ def test_a_run_that_says_that_it_used_hyper_threads_is_that_run() -> None:
 
 def test_threads_that_results_leave_unsaid_are_no_share() -> None:
     """Results with ranks alone do not become as many times as fast as there are threads in a rank that is asked for."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    known = fit(Result(series=key, layout=Layout(nodes=nodes, ranks_per_node=2), value=600 / nodes) for nodes in (1, 2, 4))
+    known = fit(here(600 / nodes, nodes=nodes, ranks_per_node=2) for nodes in (1, 2, 4))
     assert asked(known, 4, 32, nodes=2).value[0] == pytest.approx(300)
 
 
 def on_gpus() -> tuple[Curve, ...]:
     """One curve over GPUs: 1, 2 and 4 on a node, 4 on each of two, with a batch of 64."""
-    key = SeriesKey(application="app", system="here", metric="epoch_time", unit="s")
     ways = ((1, 1), (1, 2), (1, 4), (2, 4))
-    rows = [
-        Result(series=key, layout=Layout(nodes=nodes, gpus_per_node=gpus, batch_size=64), value=800 / nodes / gpus) for nodes, gpus in ways
-    ]
+    rows = [here(800 / nodes / gpus, nodes=nodes, gpus_per_node=gpus, batch_size=64, metric="epoch_time") for nodes, gpus in ways]
     return fit(rows)
 
 
@@ -420,9 +408,8 @@ def test_threads_that_feed_a_gpu_matter_little() -> None:
 
 def test_layouts_of_weak_scaling_share_the_work_of_a_node_alike() -> None:
     """Beside a curve over ranks, whose work grows with them, are layouts that are curves of their own: one share of work holds for all."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s", params={"scaling": "weak"})
     known = fit(
-        Result(series=key, layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads), value=100 / threads)
+        here(100 / threads, nodes=1, ranks_per_node=ranks, threads_per_rank=threads, params={"scaling": "weak"})
         for ranks, threads in ((16, 1), (8, 2), (4, 4), (8, 1), (4, 1))
     )
     assert {curve.scale for curve in known} == {"ranks", "nodes"}
@@ -432,9 +419,8 @@ def test_layouts_of_weak_scaling_share_the_work_of_a_node_alike() -> None:
 
 def test_threads_that_are_left_open_are_those_of_the_nearest_results() -> None:
     """Three ranks lie between two and four of as many threads, whatever other threads take."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     known = fit(
-        Result(series=key, layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads), value=1000 / (ranks * threads) ** 0.85)
+        here(1000 / (ranks * threads) ** 0.85, nodes=1, ranks_per_node=ranks, threads_per_rank=threads)
         for ranks in (1, 2, 4, 8)
         for threads in (1, 8)
     )
@@ -454,12 +440,8 @@ def test_a_share_of_the_work_counts_threads_that_are_left_open() -> None:
 
 def test_results_that_state_threads_tell_nothing_where_these_are_unknown() -> None:
     """Results that state their threads do not change the answer for a run that is as silent as the nearest results."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    silent = [Result(series=key, layout=Layout(nodes=1, ranks_per_node=ranks), value=1000 / ranks) for ranks in (1, 4, 16, 64)]
-    stated = [
-        Result(series=key, layout=Layout(nodes=1, ranks_per_node=ranks, threads_per_rank=threads), value=16.0)
-        for ranks, threads in ((4, 16), (16, 4))
-    ]
+    silent = [here(1000 / ranks, nodes=1, ranks_per_node=ranks) for ranks in (1, 4, 16, 64)]
+    stated = [here(16.0, nodes=1, ranks_per_node=ranks, threads_per_rank=threads) for ranks, threads in ((4, 16), (16, 4))]
     alone, beside = (predict(fit(rows), Question(HERE, Layout(ranks_per_node=8)), [1]) for rows in (silent, silent + stated))
     assert (beside.value[0], beside.basis) == (pytest.approx(alone.value[0]), alone.basis)
 
@@ -481,9 +463,8 @@ def test_several_layouts_are_not_surer_than_one_of_more_nodes() -> None:
 def test_what_layouts_here_do_not_know_of_more_nodes_is_one_error_of_all() -> None:
     """Six layouts on up to eight nodes are hardly surer of 128 if another system, by a factor unlike this one, was measured there."""
     ways = [(ranks, 48 // ranks, 100.0) for ranks in (1, 2, 4, 12, 24, 48)]
-    there = SeriesKey(application="app", system="there", metric="wall_time", unit="s")
     far = [
-        Result(series=there, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads), value=2 * cost / nodes)
+        here(2 * cost / nodes, nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads, system="there")
         for ranks, threads, cost in ways
         for nodes in (64, 128, 256)
     ]
@@ -493,9 +474,8 @@ def test_what_layouts_here_do_not_know_of_more_nodes_is_one_error_of_all() -> No
 
 def test_steps_with_a_batch_per_worker_share_no_work() -> None:
     """Two ranks take as long a step as one: sixteen take no less, and not sixteen times as long either, beside other layouts."""
-    key = SeriesKey(application="app", system="here", metric="step_time", unit="s")
     ways = ((1, 1), (2, 1), (2, 2))
-    known = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r, threads_per_rank=t, batch_size=32), value=0.4) for r, t in ways)
+    known = fit(here(0.4, nodes=1, ranks_per_node=r, threads_per_rank=t, batch_size=32, metric="step_time") for r, t in ways)
     steps = [curve for curve in known if curve.series.metric == "step_time"]
     layout = Layout(ranks_per_node=16, threads_per_rank=1, batch_size=32)
     assert 0.4 <= predict(steps, Question(HERE, layout), [1]).value[0] < 1.2
@@ -503,9 +483,8 @@ def test_steps_with_a_batch_per_worker_share_no_work() -> None:
 
 def test_a_curve_over_ranks_is_named_before_nearer_layouts_of_other_threads() -> None:
     """Its runs differ from the one in question in nothing but their number."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     ways = ((1, 1), (2, 1), (4, 1), (16, 2))
-    known = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r, threads_per_rank=t), value=100 / (r * t)) for r, t in ways)
+    known = fit(here(100 / (r * t), nodes=1, ranks_per_node=r, threads_per_rank=t) for r, t in ways)
     found = asked(known, 16, 1, nodes=1)
     assert found.curve is not None
     assert (found.curve.scale, found.differences, found.other_results) == ("ranks", (), 1)
@@ -513,9 +492,8 @@ def test_a_curve_over_ranks_is_named_before_nearer_layouts_of_other_threads() ->
 
 def test_runs_without_gpus_do_not_tell_how_many_gpus_help() -> None:
     """None is no small number of them."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     ways = ((8, 1), (4, 2), (2, 4))
     rows = [Layout(nodes=1, ranks_per_node=r, threads_per_rank=t, gpus_per_node=0) for r, t in ways]
-    known = fit(Result(series=key, layout=layout, value=100.0) for layout in rows)
+    known = fit(here(100.0, layout) for layout in rows)
     one, eight = (predict(known, Question(HERE, Layout(ranks_per_node=8, threads_per_rank=1, gpus_per_node=n)), [1]) for n in (1, 8))
     assert one.value[0] == pytest.approx(eight.value[0])

@@ -19,13 +19,14 @@ from modak.perfmodel.matching import Matcher
 from modak.perfmodel.predictions import together
 from modak.perfmodel.questions import SPREAD
 from modak.perfmodel.repeats import RERUN_SPREAD, USUAL
+from tests.runs import here
 
 HERE = {"system": "here"}
 
 
 def curves(sizes: tuple[int, ...] = (1, 2, 4, 8, 16), *, work: float = 100.0, ranks: int = 4, **series: object) -> tuple[Curve, ...]:
     """One ideal curve of ``work / nodes`` seconds."""
-    key = SeriesKey.model_validate({"application": "app", "system": "here", "metric": "wall_time", "unit": "s", **series})
+    key = SeriesKey.model_validate({"application": "solver", "system": "here", "metric": "wall_time", "unit": "s", **series})
     layout = {"ranks_per_node": ranks, "threads_per_rank": 12}
     return fit([Result(series=key, layout=Layout(nodes=n, **layout), value=work / n) for n in sizes])
 
@@ -100,11 +101,10 @@ def repeated(*factors: float) -> tuple[Curve, ...]:
 @pytest.mark.parametrize("nodes", [1, 4, 16])
 def test_a_layout_of_one_size_scales_as_other_layouts_do(nodes: int) -> None:
     """Also where none of them was measured: by itself, one size would scale perfectly, and look better than what is known not to."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
 
     def measured(ranks: int, sizes: tuple[int, ...], factor: float) -> list[Result]:
         layout = {"ranks_per_node": ranks, "threads_per_rank": 40 // ranks}
-        return [Result(series=key, layout=Layout(nodes=n, **layout), value=factor * (1000 / n + 100)) for n in sizes]
+        return [here(factor * (1000 / n + 100), nodes=n, **layout) for n in sizes]
 
     fitted = fit([*measured(40, (1, 2, 4, 8), 1.0), *measured(4, (8,), 0.9)])
     found = predict(fitted, Question(HERE, Layout(ranks_per_node=4, threads_per_rank=10)), [nodes])
@@ -122,7 +122,7 @@ def test_a_measured_value_rests_on_its_own_results_alone() -> None:
 
 def test_a_job_at_one_size_scales_as_the_same_run_under_another_name() -> None:
     """A table calls its times as it likes, a job measures ``wall_time``."""
-    table = SeriesKey(application="app", system="here", metric="walltime", unit="s")
+    table = SeriesKey(application="solver", system="here", metric="walltime", unit="s")
     job = table.model_copy(update={"metric": "wall_time", "hyperthreads": False})
     measured = [(table, n, 1000 / n + 200) for n in (1, 2, 4, 8)] + [(job, 4, 1.2 * (1000 / 4 + 200))]
     fitted = fit(Result(series=key, layout=Layout(nodes=n), value=value) for key, n, value in measured)
@@ -134,7 +134,7 @@ def test_a_job_at_one_size_scales_as_the_same_run_under_another_name() -> None:
 
 def test_a_job_at_one_size_does_not_scale_as_a_part_of_the_run() -> None:
     """The time of its input has another name, too, and hardly changes with the nodes."""
-    whole, part = (SeriesKey(application="app", system="here", metric=name, unit="s") for name in ("wall_time", "input_time"))
+    whole, part = (SeriesKey(application="solver", system="here", metric=name, unit="s") for name in ("wall_time", "input_time"))
     measured = [(part, n, 5.0) for n in (1, 2, 4, 8)] + [(whole, 4, 250.0)]
     fitted = fit(Result(series=key, layout=Layout(nodes=n), value=value) for key, n, value in measured)
     assert predict(fitted, Question(HERE, metric="wall_time"), [8]).basis == ("heuristic",)
@@ -142,7 +142,7 @@ def test_a_job_at_one_size_does_not_scale_as_a_part_of_the_run() -> None:
 
 def test_a_node_that_was_filled_with_gpus_names_its_ranks() -> None:
     """They are not one number along the curve; a shorter curve of another image, at four ranks, is no nearer for that."""
-    table, other = (SeriesKey(application="app", system="here", metric="wall_time", unit="s", image=image) for image in ("a", "b"))
+    table, other = (SeriesKey(application="solver", system="here", metric="wall_time", unit="s", image=image) for image in ("a", "b"))
     runs = [(table, n, gpus, 800 / n / gpus + 10) for n, gpus in ((1, 1), (1, 2), (1, 4), (2, 4), (4, 4))]
     runs += [(other, n, 4, 860 / n / 4) for n in (1, 2)]
     fitted = fit(Result(series=key, layout=Layout(nodes=n, ranks_per_node=g, gpus_per_node=g), value=value) for key, n, g, value in runs)
@@ -245,7 +245,7 @@ def test_relatives_inform_a_short_series() -> None:
 
 def test_where_nobody_ran_a_short_series_is_no_surer_than_those_that_it_follows() -> None:
     """Relatives narrow the interval where they ran; beyond, it is that of a series alone, as theirs is."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
+    key = SeriesKey(application="solver", system="here", metric="wall_time", unit="s")
     ran = {"one": (1,), "other": (1, 2, 4, 8), "third": (1, 2, 4, 8)}
     known = fit(
         Result(series=key.model_copy(update={"compiler": name}), layout=Layout(nodes=n, ranks_per_node=4), value=1000 / n + 10 + n / 4)
@@ -318,9 +318,8 @@ def test_power_scales_a_transfer() -> None:
 @pytest.mark.parametrize("used", [1, 2, 8])
 def test_a_transfer_counts_the_gpus_that_are_used(by_gpu: bool, used: int) -> None:
     """Four GPUs of 1 do 100 in 25 s; one GPU of 2 in a node of eight takes 50 s, eight take 6.25 s, whatever the sizes count."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     layouts = [Layout(nodes=1, gpus_per_node=n) for n in (1, 2, 4)] if by_gpu else [Layout(nodes=n, gpus_per_node=4) for n in (1, 2, 4)]
-    measured = fit([Result(series=key, layout=one, value=100 / ((one.nodes or 1) * (one.gpus_per_node or 1))) for one in layouts])
+    measured = fit([here(100 / ((one.nodes or 1) * (one.gpus_per_node or 1)), one) for one in layouts])
     nodes = {"here": (1.0, 4), "there": (2.0, 8)}
 
     def power(used: Used) -> NodePower:
@@ -342,9 +341,8 @@ def test_ranks_on_equal_cores_take_the_same_time_on_another_system(
     system: str, ranks: int, threads: int, seconds: tuple[float, float]
 ) -> None:
     """Runs of up to eight ranks left most of a node's 64 cores idle, there as here. Of threads nothing was measured."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     ways = [Layout(nodes=1, ranks_per_node=n, threads_per_rank=1) for n in (1, 2, 4, 8)]
-    measured = fit(Result(series=key, layout=one, value=800 / (one.ranks_per_node or 1)) for one in ways)
+    measured = fit(here(800 / (one.ranks_per_node or 1), one) for one in ways)
     asked = Question({"system": system}, Layout(ranks_per_node=ranks, threads_per_rank=threads))
     (found,) = predict(measured, asked, [1], cores).value
     assert seconds[0] * 0.999 < found < seconds[1] * 1.001
@@ -354,16 +352,14 @@ def test_ranks_on_equal_cores_take_the_same_time_on_another_system(
 @pytest.mark.parametrize(("ranks", "seconds"), [(2, 400), (8, 100)])
 def test_ranks_whose_threads_are_unsaid_share_the_cores_of_another_system(ranks: int, seconds: float, threads: int | None) -> None:
     """Two ranks that took 400 s take as long on equal cores elsewhere, and not the time of as many ranks as were measured at most."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    measured = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r), value=800 / r) for r in (2, 4, 8))
+    measured = fit(here(800 / r, nodes=1, ranks_per_node=r) for r in (2, 4, 8))
     asked = Question({"system": "there"}, Layout(ranks_per_node=ranks, threads_per_rank=threads))
     assert predict(measured, asked, [1], cores).value == pytest.approx([seconds], rel=0.01)
 
 
 def test_other_ranks_of_unsaid_threads_share_the_cores_of_another_system() -> None:
     """Results of four ranks on each of several nodes: eight ranks on equal cores elsewhere are expected to take about half the time."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    measured = fit(Result(series=key, layout=Layout(nodes=n, ranks_per_node=4), value=800 / n) for n in (1, 2, 4))
+    measured = fit(here(800 / n, nodes=n, ranks_per_node=4) for n in (1, 2, 4))
     unknown, known = (
         predict(measured, Question({"system": "there"}, Layout(ranks_per_node=8)), [4], power).value[0] for power in (None, cores)
     )
@@ -372,16 +368,14 @@ def test_other_ranks_of_unsaid_threads_share_the_cores_of_another_system() -> No
 
 def test_ranks_do_not_share_the_gpus_of_nodes() -> None:
     """Neither results over ranks nor the question say whether they use the nodes' GPUs: each number of ranks keeps its time."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    measured = fit(Result(series=key, layout=Layout(nodes=1, ranks_per_node=r), value=800 / r) for r in (2, 4, 8))
+    measured = fit(here(800 / r, nodes=1, ranks_per_node=r) for r in (2, 4, 8))
     asked = Question({"system": "there"}, Layout(ranks_per_node=2))
     assert predict(measured, asked, [1], lambda _: NodePower(bandwidth_gbs=900.0)).value == pytest.approx([400], rel=0.01)
 
 
 def test_threads_that_one_side_leaves_unsaid_are_no_share_of_a_node() -> None:
     """Results without threads give the same time for any number of threads, on another system as on their own."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    measured = fit(Result(series=key, layout=Layout(nodes=n, ranks_per_node=1), value=100 / n) for n in (1, 2, 4))
+    measured = fit(here(100 / n, nodes=n, ranks_per_node=1) for n in (1, 2, 4))
     asked = Question({"system": "there"}, Layout(ranks_per_node=1, threads_per_rank=1))
     assert predict(measured, asked, [4], cores).value == pytest.approx([25])
 
@@ -436,8 +430,7 @@ RUNS = st.dictionaries(st.tuples(st.sampled_from([1, 2, 4, 8]), st.sampled_from(
 def test_a_run_that_was_measured_takes_the_time_measured(count: str, times: dict[tuple[int, int], float]) -> None:
     """Whatever else was measured: other sizes of its layout, a node that is filled, as many ranks or GPUs on more nodes."""
     runs = {Layout(nodes=nodes, **{count: per_node}): time for (nodes, per_node), time in times.items()}
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
-    fitted = fit([Result(series=key, layout=layout, value=time) for layout, time in runs.items()])
+    fitted = fit([here(time, layout) for layout, time in runs.items()])
     for layout, time in runs.items():
         asked = layout.model_copy(update={"nodes": None, "ranks_per_node": getattr(layout, count), "threads_per_rank": 1})
         found = predict(fitted, Question(HERE, asked), [layout.nodes or 1])
@@ -479,7 +472,7 @@ def test_of_two_switches_that_some_results_have_none_is_always_on() -> None:
 
 def test_whole_runs_in_the_layout_asked_for_beat_rates_that_say_none() -> None:
     """A rate of a node whose GPUs nobody knows is not measured on one of them."""
-    whole = SeriesKey(application="app", system="here", metric="wall_time", unit="s", params={"epochs": "1"})
+    whole = SeriesKey(application="solver", system="here", metric="wall_time", unit="s", params={"epochs": "1"})
     rate = whole.model_copy(update={"metric": "throughput", "unit": "samples/s", "params": {}})
     on_gpus = [Result(series=whole, layout=Layout(nodes=1, gpus_per_node=gpus), value=8000 / gpus) for gpus in (1, 2, 4)]
     fitted = fit([*on_gpus, Result(series=rate, layout=Layout(nodes=1), value=1000.0)])
@@ -489,9 +482,9 @@ def test_whole_runs_in_the_layout_asked_for_beat_rates_that_say_none() -> None:
 
 def test_as_many_gpus_on_more_nodes_are_less_sure() -> None:
     """Each doubling between the nodes in question and those measured widens the interval: more of what is sent crosses the network."""
-    key = SeriesKey(application="net", system="here", metric="throughput", unit="samples/s")
     filled = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (4, 8)]
-    known = fit([Result(series=key, layout=Layout(nodes=n, gpus_per_node=gpus), value=100.0 * n * gpus) for n, gpus in filled])
+    rate = {"metric": "throughput", "unit": "samples/s"}
+    known = fit([here(100.0 * n * gpus, nodes=n, gpus_per_node=gpus, **rate) for n, gpus in filled])
     widths = [predict(known, Question(HERE, Layout(gpus_per_node=8 // n)), [n]).width.above[0] for n in (1, 2, 4, 8)]
     assert widths == sorted(widths)
     assert np.diff(widths) == pytest.approx(0.06, abs=0.03)
@@ -499,8 +492,8 @@ def test_as_many_gpus_on_more_nodes_are_less_sure() -> None:
 
 def test_gpus_of_one_node_are_less_sure_if_only_several_nodes_were_measured() -> None:
     """Nobody knows what leaving a node costs there."""
-    key = SeriesKey(application="net", system="here", metric="throughput", unit="samples/s")
-    known = fit([Result(series=key, layout=Layout(nodes=2, gpus_per_node=gpus), value=200.0 * gpus) for gpus in (1, 2, 4, 8)])
+    rate = {"metric": "throughput", "unit": "samples/s"}
+    known = fit([here(200.0 * gpus, nodes=2, gpus_per_node=gpus, **rate) for gpus in (1, 2, 4, 8)])
     one, four = (predict(known, Question(HERE, Layout(gpus_per_node=8 // n)), [n]).width.above[0] for n in (1, 4))
     assert one > four
 
@@ -560,8 +553,8 @@ def test_renaming_systems_changes_nothing(measured: list[tuple[str, str, int]], 
 def test_a_transferred_row_says_from_what() -> None:
     """How the results differ, and which relatives contributed."""
     known = (*curves((4,), compiler="gcc"), *curves((4, 8, 16), compiler="icc"))
-    rows = [{"application": "app", "compiler": "gcc", "nodes": 16, "system": system} for system in ("here", "there")]
-    here, there = (row["model"] for row in predict_rows(rows, {"app": known}))
+    rows = [{"application": "solver", "compiler": "gcc", "nodes": 16, "system": system} for system in ("here", "there")]
+    here, there = (row["model"] for row in predict_rows(rows, {"solver": known}))
     assert here.endswith("; with those of compiler icc")
     assert there.endswith("; from results with system here; together with those of compiler icc")
 
@@ -573,8 +566,8 @@ def test_relatives_are_named_in_the_order_of_their_likeness() -> None:
         for n in (2, 4, 8, 16)
     )
     known = (*curves((2, 4), compiler="gcc"), *unlike, *curves((2, 4, 8, 16), compiler="icc"))
-    rows = [{"application": "app", "compiler": "gcc", "nodes": 16, "system": "there"}]
-    said = {predict_rows(rows, {"app": order})[0]["model"] for order in (known, known[::-1])}
+    rows = [{"application": "solver", "compiler": "gcc", "nodes": 16, "system": "there"}]
+    said = {predict_rows(rows, {"solver": order})[0]["model"] for order in (known, known[::-1])}
     assert len(said) == 1
     assert said.pop().endswith("; together with those of compiler icc; compiler far")
 
@@ -582,17 +575,17 @@ def test_relatives_are_named_in_the_order_of_their_likeness() -> None:
 def test_a_row_that_leaves_its_data_set_open_says_of_which_of_several_it_is() -> None:
     """A row that names one, or whose system has results of one alone, leaves nothing open."""
     known = tuple(curve for name, work in (("small", 1), ("large", 100), ("larger", 1000)) for curve in curves(dataset=name, work=work))
-    rows = [{"application": "app", "nodes": 4, **said} for said in ({}, {"dataset": "small"}, {"system": "there"})]
+    rows = [{"application": "solver", "nodes": 4, **said} for said in ({}, {"dataset": "small"}, {"system": "there"})]
     alone = curves(dataset="other", work=10, system="there")
-    ends = [row["model"].partition("; of ")[2] for row in predict_rows(rows, {"app": (*known, *alone)})]
+    ends = [row["model"].partition("; of ")[2] for row in predict_rows(rows, {"solver": (*known, *alone)})]
     assert ends == ["dataset large, one of 4 that the row may mean", "", ""]
 
 
 def test_a_row_without_a_system_is_answered_by_results_without_one() -> None:
     """However many others there are; if it is answered by those of a system, the model names it."""
     named, unnamed = curves((1, 2, 4, 8)), curves((4,), work=300.0, system=None)
-    rows = [{"application": "app", "nodes": 4}]
-    (both,), (other,) = (predict_rows(rows, {"app": known}) for known in ((*named, *unnamed), named))
+    rows = [{"application": "solver", "nodes": 4}]
+    (both,), (other,) = (predict_rows(rows, {"solver": known}) for known in ((*named, *unnamed), named))
     assert both["predicted"] == pytest.approx(75.0)
     assert other["model"].endswith("; measured on here")
 
@@ -600,8 +593,8 @@ def test_a_row_without_a_system_is_answered_by_results_without_one() -> None:
 def test_a_row_without_a_system_is_not_measured_where_several_systems_were() -> None:
     """Nobody knows which of them it means: the interval is as wide as for an unmeasured one."""
     both = (*curves(), *curves(system="there", work=300.0))
-    rows = [{"application": "app", "nodes": 4}, {"application": "app", "nodes": 4, "system": "here"}]
-    open_, named = predict_rows(rows, {"app": both})
+    rows = [{"application": "solver", "nodes": 4}, {"application": "solver", "nodes": 4, "system": "here"}]
+    open_, named = predict_rows(rows, {"solver": both})
     assert (open_["basis"], named["basis"]) == ("transferred", "measured")
     assert open_["upper"] / open_["lower"] > 3 * named["upper"] / named["lower"]
 
@@ -629,8 +622,8 @@ def test_a_framework_in_capitals_is_the_same() -> None:
 def test_a_row_that_counts_something_else_is_not_answered() -> None:
     """Tokens a second are not samples a second, though both are throughputs; images are samples."""
     known = curves(metric="throughput", unit="samples/s")
-    rows = [{"application": "app", "metric": "throughput", "nodes": 4, "unit": unit} for unit in ("tokens/s", "images/s")]
-    assert [row["basis"] for row in predict_rows(rows, {"app": known})] == ["none", "measured"]
+    rows = [{"application": "solver", "metric": "throughput", "nodes": 4, "unit": unit} for unit in ("tokens/s", "images/s")]
+    assert [row["basis"] for row in predict_rows(rows, {"solver": known})] == ["none", "measured"]
 
 
 def test_an_mpi_library_in_other_words_is_the_same() -> None:
@@ -656,8 +649,8 @@ def test_costs_of_another_metric_tell_nothing_of_a_layout() -> None:
 @pytest.mark.parametrize("metric", ["throughput", "epoch_time", "wall_time"])
 def test_a_row_as_it_was_measured_is_measured_whatever_its_length(metric: str) -> None:
     """The length is no other problem; rates and times of an epoch do not depend on it."""
-    known = {"app": curves(metric=metric, params={"epochs": "10"}, unit="samples/s" if metric == "throughput" else "s")}
-    asked = {"application": "app", "system": "here", "metric": metric, "nodes": 4, "ranks_per_node": 4, "threads_per_rank": 12}
+    known = {"solver": curves(metric=metric, params={"epochs": "10"}, unit="samples/s" if metric == "throughput" else "s")}
+    asked = {"application": "solver", "system": "here", "metric": metric, "nodes": 4, "ranks_per_node": 4, "threads_per_rank": 12}
     (row,) = predict_rows([{**asked, "params.epochs": "10"}], known)
     assert (row["basis"], row["predicted"]) == ("measured", pytest.approx(25))
 
@@ -665,8 +658,8 @@ def test_a_row_as_it_was_measured_is_measured_whatever_its_length(metric: str) -
 @pytest.mark.parametrize(("epochs", "reaches"), [("20", "lower"), ("5", "upper")])
 def test_a_row_of_another_length_is_scaled(epochs: str, reaches: str) -> None:
     """By the epochs; the interval allows for start-up, whose share is smaller in a longer run."""
-    known = {"app": curves(params={"epochs": "10"})}
-    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 4, "ranks_per_node": 4, "threads_per_rank": 12}
+    known = {"solver": curves(params={"epochs": "10"})}
+    asked = {"application": "solver", "system": "here", "metric": "wall_time", "nodes": 4, "ranks_per_node": 4, "threads_per_rank": 12}
     own, row = predict_rows([{**asked, "params.epochs": "10"}, {**asked, "params.epochs": epochs}], known)
     assert row["predicted"] == pytest.approx(25 * int(epochs) / 10)
     wider = {end: abs(np.log(row[end] / row["predicted"])) - abs(np.log(own[end] / own["predicted"])) for end in ("lower", "upper")}
@@ -675,8 +668,8 @@ def test_a_row_of_another_length_is_scaled(epochs: str, reaches: str) -> None:
 
 def test_whole_runs_of_unknown_length_are_of_another_run() -> None:
     """They answer where there is nothing else, in doubt."""
-    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 4, "ranks_per_node": 4, "params.epochs": "20"}
-    (row,) = predict_rows([asked], {"app": curves()})
+    asked = {"application": "solver", "system": "here", "metric": "wall_time", "nodes": 4, "ranks_per_node": 4, "params.epochs": "20"}
+    (row,) = predict_rows([asked], {"solver": curves()})
     assert (row["basis"], row["predicted"]) == ("transferred", pytest.approx(25))
 
 
@@ -684,8 +677,8 @@ def test_a_whole_run_of_epochs_that_were_measured_takes_these() -> None:
     """Whole runs join the times of their epochs, and are asked about as before."""
     epoch = curves(metric="epoch_time")
     assert epoch[0].layout.ranks_per_node == 4
-    asked = {"application": "app", "system": "here", "metric": "wall_time", "nodes": 4, "params.epochs": "10"}
-    (row,) = predict_rows([asked], {"app": epoch})
+    asked = {"application": "solver", "system": "here", "metric": "wall_time", "nodes": 4, "params.epochs": "10"}
+    (row,) = predict_rows([asked], {"solver": epoch})
     assert (row["predicted"], row["unit"], row["basis"]) == (pytest.approx(250), "s", "measured")
 
 
@@ -699,7 +692,7 @@ def test_a_whole_run_of_epochs_that_were_measured_takes_these() -> None:
 )
 def test_a_whole_run_is_predicted_from_whole_runs_under_another_name(measured: str, asked: dict[str, str], expected: float) -> None:
     """With an interval of at least a factor of 2 either way; the model says which metric was measured."""
-    (row,) = predict_rows([{"application": "app", "system": "here", "nodes": 4, **asked}], {"app": curves(metric=measured)})
+    (row,) = predict_rows([{"application": "solver", "system": "here", "nodes": 4, **asked}], {"solver": curves(metric=measured)})
     assert (row["basis"], row["predicted"]) == ("transferred", pytest.approx(expected))
     assert min(row["predicted"] / row["lower"], row["upper"] / row["predicted"]) > 2
     assert row["model"].endswith(f"; from results with metric {measured}")
@@ -708,22 +701,22 @@ def test_a_whole_run_is_predicted_from_whole_runs_under_another_name(measured: s
 @pytest.mark.parametrize(("measured", "asked"), [("solve_time", "wall_time"), ("wall_time", "epoch_time"), ("step_time", "run_time")])
 def test_a_part_of_a_run_is_no_other_name_of_the_whole(measured: str, asked: str) -> None:
     """Nor is a time under a name that does not say what it is of."""
-    (row,) = predict_rows([{"application": "app", "system": "here", "nodes": 4, "metric": asked}], {"app": curves(metric=measured)})
+    (row,) = predict_rows([{"application": "solver", "system": "here", "nodes": 4, "metric": asked}], {"solver": curves(metric=measured)})
     assert (row["basis"], row["predicted"]) == ("none", None)
 
 
 def test_a_whole_run_under_its_own_name_answers_alone() -> None:
     """As if the runs under another name had not been measured, of other data sets too."""
     own, other = curves(metric="run_time", dataset="mine"), curves(metric="wall_time", dataset="other", work=500.0)
-    asked = {"application": "app", "system": "here", "nodes": 4, "metric": "run_time", "dataset": "other"}
-    assert predict_rows([asked], {"app": (*own, *other)}) == predict_rows([asked], {"app": own})
+    asked = {"application": "solver", "system": "here", "nodes": 4, "metric": "run_time", "dataset": "other"}
+    assert predict_rows([asked], {"solver": (*own, *other)}) == predict_rows([asked], {"solver": own})
 
 
 def test_whole_runs_of_the_same_data_answer_under_any_other_name() -> None:
     """Before those of other data, whatever these are called."""
     known = (*curves(metric="training_time", dataset="mine"), *curves(metric="wall_time", dataset="other", work=500.0))
-    asked = {"application": "app", "system": "here", "nodes": 4, "metric": "run_time", "dataset": "mine"}
-    (row,) = predict_rows([asked], {"app": known})
+    asked = {"application": "solver", "system": "here", "nodes": 4, "metric": "run_time", "dataset": "mine"}
+    (row,) = predict_rows([asked], {"solver": known})
     assert (row["predicted"], row["model"].partition("; ")[2]) == (pytest.approx(25), "from results with metric training_time")
 
 
@@ -732,16 +725,15 @@ def test_a_whole_run_is_predicted_from_its_own_epochs_before_other_whole_runs(ot
     """Epochs were timed of this run, whole runs of another data set or on another system."""
     mine: dict[str, Any] = {"dataset": "mine", "system": "here"}
     known = [*curves(metric="epoch_time", **mine), *curves(work=7.0, params={"epochs": "10"}, **{**mine, **other})]
-    asked = {"application": "app", **mine, "metric": "wall_time", "nodes": 4, "params.epochs": "20"}
-    (row,) = predict_rows([asked], {"app": known})
+    asked = {"application": "solver", **mine, "metric": "wall_time", "nodes": 4, "params.epochs": "20"}
+    (row,) = predict_rows([asked], {"solver": known})
     assert (row["predicted"], row["basis"]) == (pytest.approx(500), "measured")
 
 
 def timed(times: dict[int, float], layout: Layout | None = None) -> list[Result]:
     """Wall times of whole runs on so many nodes."""
-    key = SeriesKey(application="app", system="here", metric="wall_time", unit="s")
     counts = (layout or Layout()).model_dump(exclude={"nodes"})
-    return [Result(series=key, layout=Layout(nodes=nodes, **counts), value=time) for nodes, time in times.items()]
+    return [here(time, nodes=nodes, **counts) for nodes, time in times.items()]
 
 
 TABLE = timed({nodes: 1000 / nodes + 100 for nodes in (1, 2, 4, 8)})
@@ -834,9 +826,9 @@ def test_what_another_layout_shows_does_not_depend_on_names() -> None:
 
 def on_gpus(counts: Iterable[tuple[int, int]], factor: float = 1.0, compiler: str | None = None) -> list[Result]:
     """Epoch times by nodes and GPUs per node."""
-    key = SeriesKey(application="app", system="here", compiler=compiler, metric="epoch_time", unit="s")
     layouts = [Layout(nodes=nodes, gpus_per_node=gpus, ranks_per_node=gpus) for nodes, gpus in counts]
-    return [Result(series=key, layout=one, value=factor * 100 / ((one.nodes or 1) * (one.gpus_per_node or 1))) for one in layouts]
+    costs = {one: factor * 100 / ((one.nodes or 1) * (one.gpus_per_node or 1)) for one in layouts}
+    return [here(cost, one, compiler=compiler, metric="epoch_time") for one, cost in costs.items()]
 
 
 @pytest.mark.parametrize("seen", [False, True], ids=["on one node", "on two"])
@@ -852,8 +844,7 @@ def test_relatives_on_one_node_do_not_make_workers_on_several_surer(seen: bool) 
 
 def amdahl(sizes: tuple[int, ...], factor: float = 1.0, compiler: str = "gcc") -> list[Result]:
     """Results of a program with 5 % of serial work."""
-    key = SeriesKey(application="app", system="here", compiler=compiler, metric="wall_time", unit="s")
-    return [Result(series=key, layout=Layout(nodes=n, ranks_per_node=4), value=factor * 1000 * (1 / n + 0.05)) for n in sizes]
+    return [here(factor * 1000 * (1 / n + 0.05), nodes=n, ranks_per_node=4, compiler=compiler) for n in sizes]
 
 
 def test_where_relatives_end_a_short_curve_does_not_jump() -> None:
@@ -888,7 +879,7 @@ def test_evidence_at_the_sizes_in_question_is_nearer() -> None:
     """A run of another framework on one node tells more of one node than 128 nodes of another system do."""
 
     def measured(nodes: int, **told: str) -> Result:
-        key = SeriesKey.model_validate({"application": "app", "framework": "tensorflow", "metric": "epoch_time", "unit": "s", **told})
+        key = SeriesKey.model_validate({"application": "solver", "framework": "tensorflow", "metric": "epoch_time", "unit": "s", **told})
         return Result(series=key, layout=Layout(nodes=nodes), value=1000 / nodes)
 
     known = fit([measured(128, system="there"), measured(1, system="there", framework="mxnet")])
@@ -907,7 +898,7 @@ def test_each_size_is_answered_as_if_it_were_asked_alone() -> None:
     ]
     known = fit(
         Result(
-            series=SeriesKey(application="app", system=system, params={"n": n}, metric="wall_time", unit="s"),
+            series=SeriesKey(application="solver", system=system, params={"n": n}, metric="wall_time", unit="s"),
             layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=32 // ranks),
             value=float(n) ** 2 / nodes + ranks,
         )

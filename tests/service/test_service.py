@@ -191,31 +191,6 @@ def test_rows_with_only_doubted_results_are_counted(service: Service, load: Call
     assert [each["message"][:34] for each in warnings if "doubted" in each["message"]] == [f"{doubted} of 4 rows have only doubted resu"]
 
 
-def test_swapping_the_results_of_two_layouts_swaps_the_choice(service: Service, load: Callable[[str], Any]) -> None:
-    """Nothing but the evidence decides."""
-
-    def table(application: str, fast: str, slow: str) -> str:
-        rows = [
-            f"{application},wall_time,{time / nodes},supermuc-ng,{nodes},{layout}"
-            for layout, time in ((fast, 100), (slow, 400))
-            for nodes in (1, 2, 4, 8)
-        ]
-        return "application,metric,value,system,nodes,ranks_per_node,threads_per_rank\n" + "\n".join(rows) + "\n"
-
-    def chosen(application: str) -> str:
-        sent = {
-            "application": {"app_tag": application, "executable": "./a"},
-            "target": {"name": "supermuc-ng"},
-            "job_options": {"node_count": 4},
-        }
-        configuration = service.optimise({"job": sent})["job"]["plan"]["configuration"]
-        return f"{configuration['ranks_per_node']},{configuration['threads_per_rank']}"
-
-    load(table("one", fast="8,6", slow="2,24"))
-    load(table("other", fast="2,24", slow="8,6"))
-    assert (chosen("one"), chosen("other")) == ("8,6", "2,24")
-
-
 TIMED = "application,framework,system,nodes,ranks_per_node,threads_per_rank,metric,value,unit\n" + "".join(
     f"mine,{{framework}},supermuc-ng,{nodes},4,12,{{metric}},{800 / nodes},s\n" for nodes in (1, 2, 4, 8)
 )
