@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from modak.errors import Infeasible
 from modak.facts import Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
@@ -90,6 +91,21 @@ def test_counts_beside_allowed_ranks_are_kept_or_told(
     found = answer(normalise({"job": job}).request, known).plan
     made = found.configuration
     assert ((made.nodes, made.ranks_per_node), [one.field for one in found.warnings]) == (chosen, told)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"memory_limit": "1 TB"}, "job_options.memory_limit: 1000 GB per node requested"),
+        ({"node_count": 99_999}, "job_options.node_count: 99999 nodes requested"),
+    ],
+)
+def test_what_keeps_even_the_fewest_ranks_from_running_is_told(known: Known, options: dict[str, object], why: str) -> None:
+    """Not that their number does not fit."""
+    application = {"app_type": "mpi", "executable": "./a", "allowed_ranks": [8, 27]}
+    job = {"application": application, "target": {"name": "supermuc-ng"}, "job_options": {**options, "partition": "thin"}}
+    with pytest.raises(Infeasible, match=why):
+        answer(normalise({"job": job}).request, known)
 
 
 def test_a_layout_without_a_rival_on_its_nodes_is_called_the_only_one_there(known: Known) -> None:

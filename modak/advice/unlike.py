@@ -32,7 +32,8 @@ def differences(chosen: Chosen) -> Iterator[str]:
     known = {name: value for name, value in stated.items() if value is not None and value != {}}
     if other := [*(f"{name} {_said(value)}" for name, value in known.items()), *_other_layout(chosen, curve)]:
         yield f"the results differ from this run, so the interval is wider: {', '.join(other)}{_unscaled(chosen, curve, stated)}"
-    if silent := ["params.NAME" if name == "params" else name for name in stated if name not in known]:
+    asked = {"params": [PARAMETER + name for name in chosen.request.optimisation.workload.params]}
+    if silent := [column for name in stated if name not in known for column in asked.get(name, [name])]:
         unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
         yield f"{unsaid}: if it is known, {loaded_again(*silent)}"
 

@@ -193,6 +193,8 @@ def _of_allowed_ranks(request: Request, target: Target, curves: Sequence[Curve])
     request, contradiction = _allowed_of_counts(request)
     grids, first = _allowed_grids(request, target, curves, _splits(request, target))
     if first is None:
+        fewest = request.changed(application={"mpi_ranks": min(request.application.allowed_ranks)})
+        enumerate_candidates(fewest, target, curves)  # raises the error if there are too few nodes, or too little memory, for these, too
         allowed = ", ".join(map(str, request.application.allowed_ranks))
         message = f"no layout on {target.title} has {allowed} ranks, as many on each node (application.mpi_ranks may be uneven)"
         raise Infeasible(message, field="application.allowed_ranks")

@@ -35,6 +35,9 @@ SUMS: Final = frozenset(
 """What the row below a table is called, which no application is."""
 MOST: Final = 100
 """Most notes of one kind on names."""
+TOO_FAST: Final = 1.5
+"""Runs that take less than the work that they printed the speed of by more than this factor do less work: speeds that are those of the
+last steps alone differ less from the average."""
 SCATTER: Final = 2.0
 """Runs of one layout that differ by more than this factor contradict each other: repeats in public tables do so by 1.05, few by 1.3."""
 MOST_GPUS, MOST_THREADS = 16, 1024
@@ -119,6 +122,15 @@ class Scattered(NamedTuple):
     most: float
 
 
+class Paired(NamedTuple):
+    """The mean time of runs with one layout, and what their work takes at the mean speed of the series that they printed, in seconds."""
+
+    series: SeriesKey
+    layout: Layout
+    whole: float
+    work: float
+
+
 Best = Callable[[int, bool], Sequence[tuple[int, float]]]
 """Of a series, by number: each number of nodes, ascending, with its best value; whether that is the largest."""
 
@@ -163,13 +175,27 @@ def on_scatter(changed: Mapping[int, SeriesKey], scattered: Iterable[Scattered])
     """A note for each layout whose runs, as models use them, differ by more than :data:`SCATTER`: none of them is known to be wrong."""
     found: list[str] = []
     for one in scattered:
-        at = ", ".join(f"{name} {count}" for name, count in one.layout.model_dump(exclude_none=True).items())
-        what = f"{series_label(changed[one.number])}{', ' if at else ''}{at}"
+        what = f"{series_label(changed[one.number])}{_at(one.layout)}"
         found.append(f"{what}: {one.runs} runs differ by a factor of {one.most / one.least:.1f} ({one.least:.6g} to {one.most:.6g})")
     way = "the models use all of them: 'modak results doubt' marks a wrong one; what they differ in on purpose is a column (params.NAME)"
     yield from (f"{text}; {way}" for text in found[:SHOWN])
     if len(found) > SHOWN:
         yield f"{len(found) - SHOWN} more layouts have runs that differ by a factor of more than {SCATTER:g}"
+
+
+def _at(layout: Layout) -> str:
+    return "".join(f", {name} {count}" for name, count in layout.model_dump(exclude_none=True).items())
+
+
+def on_work(paired: Iterable[Paired]) -> Iterator[str]:
+    """A note on each layout whose runs were over long before their work could be, at the speed that they printed."""
+    found = []
+    for one in paired:
+        if one.work > TOO_FAST * one.whole:
+            what = f"{series_label(one.series)}{_at(one.layout)}"
+            found.append(f"{what}: at this speed the work takes {one.work:.3g} s, but the runs took {one.whole:.3g} s")
+    way = "does the command do as much as the request says, and is the number that of all ranks?"
+    yield from (f"{text}: {way}" for text in found[:SHOWN])
 
 
 def on_growth(changed: Mapping[int, SeriesKey], sizes: Mapping[int, int | None]) -> Iterator[str]:

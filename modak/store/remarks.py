@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from sqlalchemy import Connection, case, func, select
 
-from modak.facts import SeriesKey, System
+from modak.facts import Layout, SeriesKey, System
 from modak.ingest.remarks import (
     SCATTER,
     WITHIN,
     Figures,
+    Paired,
     Scattered,
     Span,
     Spelt,
@@ -22,9 +24,12 @@ from modak.ingest.remarks import (
     on_numbers,
     on_scatter,
     on_systems,
+    on_work,
 )
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
+from modak.perfmodel import startup
 from modak.results import failures
+from modak.results.metrics import metric_of
 from modak.store import catalogue
 from modak.store.engine import chunks
 from modak.store.schema import STANDING, results, series
@@ -39,6 +44,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     yield from on_numbers(known, changed, _figures(connection, changed), partial(_best, connection))
     values = [number for number, key in changed.items() if key.metric not in failures.METRICS]
     yield from on_scatter(changed, _scattered(connection, values))
+    yield from on_work(_paired(connection, {key: number for number, key in changed.items()}))
     yield from on_growth(changed, _sizes(connection, [number for number, key in changed.items() if numeric(key.params)]))
 
 
@@ -91,6 +97,20 @@ def _scattered(connection: Connection, changed: Sequence[int]) -> Iterator[Scatt
         )
         for number, runs, fewest, largest, *counts in rows:
             yield Scattered(number, layout(counts), runs, fewest, largest)
+
+
+def _paired(connection: Connection, numbers: Mapping[SeriesKey, int]) -> Iterator[Paired]:
+    both, columns = [*startup.pairs(numbers)], [results.c[name] for name in LAYOUT]
+    means: dict[SeriesKey, dict[Layout, float]] = defaultdict(dict)
+    of = {numbers[key]: key for pair in both for key in pair}
+    for part in chunks(sorted(of)):
+        chosen = select(results.c.series_id, func.avg(results.c.value), *columns).where(results.c.series_id.in_(part), STANDING)
+        for number, mean, *counts in connection.execute(chosen.group_by(results.c.series_id, *columns)):
+            means[of[number]][layout(counts)] = mean
+    for whole, speed in both:
+        for at, mean in means[speed].items():
+            if took := means[whole].get(at):
+                yield Paired(speed, at, took, (startup.work(speed) or 0.0) * metric_of(speed).cost(mean))
 
 
 def _sizes(connection: Connection, numbers: Sequence[int]) -> Mapping[int, int | None]:

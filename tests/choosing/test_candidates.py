@@ -447,12 +447,9 @@ def test_threads_alone_are_warned_of_ranks_that_results_have(
     known: Known, section: dict[str, Any], job: dict[str, Any], warned: bool
 ) -> None:
     """They are followed; but copies of a program without MPI do the same work several times."""
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    facts = replace(
-        known(None), models=fit([Result(series=series, layout=Layout(nodes=1, ranks_per_node=4, threads_per_rank=12), value=9)])
-    )
-    asked = {"app_type": "hpc", "hpc": {"openmp": {}, **section}}
-    found = candidates(lambda _: facts, application="solver", optimisation=asked, **job)
+    threads = {"app_type": "hpc", "hpc": {"openmp": {}, **section}}
+    measured = [ran(9, nodes=1, ranks_per_node=4, threads_per_rank=12)]
+    found = candidates(known, measured=measured, optimisation=threads, **job)
     assert any("results of the application had several ranks" in one.message for one in found.warnings) == warned
 
 

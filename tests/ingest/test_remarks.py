@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from modak.facts import Layout, SeriesKey
-from modak.ingest.remarks import SHOWN, SWAPPED, Figures, Scattered, on_growth, on_numbers, on_scatter
+from modak.ingest.remarks import SHOWN, SWAPPED, Figures, Paired, Scattered, on_growth, on_numbers, on_scatter, on_work
 
 KEY = SeriesKey(application="a", metric="wall_time", unit="s")
 
@@ -36,6 +36,14 @@ def test_of_many_layouts_that_scatter_the_rest_is_counted() -> None:
     assert len(first) == SHOWN
     assert "nodes 1: 2 runs differ by a factor of 3.0 (1 to 3)" in first[0]
     assert last.startswith("2 more layouts")
+
+
+@pytest.mark.parametrize(("work", "noted"), [(36.0, True), (13.0, False), (5.0, False)])
+def test_runs_that_are_over_before_their_work_are_noted(work: float, noted: bool) -> None:
+    """Their command does less than the request says, which no start-up explains; a speed of the last steps may be a little below."""
+    speed = KEY.model_copy(update={"metric": "throughput", "unit": "steps/s", "params": {"steps": "12000"}})
+    told = [*on_work([Paired(speed, Layout(nodes=2), 12.0, work)])]
+    assert any("nodes 2: at this speed the work takes 36 s, but the runs took 12 s" in note for note in told) == noted
 
 
 @pytest.mark.parametrize(("cells", "noted"), [(("10", "20", "40"), True), (("10", "20", "39"), True), (("10", "20", "30"), False)])

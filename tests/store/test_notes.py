@@ -59,6 +59,14 @@ def test_ratios_that_predict_nothing_are_noted(store: Store) -> None:
     assert note.startswith("metric 'efficiency': nothing is predicted from it")
 
 
+def test_runs_that_do_less_than_they_say_are_noted(store: Store) -> None:
+    """Of 12000 steps at 360 each second a run takes 33 s; in their layout the others take as long as their work and its start."""
+    rows = ("2,wall_time,12,s", "2,throughput,360,steps/s", "4,wall_time,30,s", "4,throughput,600,steps/s")
+    table = "".join(f"a,12000,{row}\n" for row in rows)
+    (note,) = store.load([csv_table(f"application,params.steps,nodes,metric,value,unit\n{table}")], ME).notes
+    assert note.startswith("application a, metric throughput, unit steps/s, steps 12000, nodes 2: at this speed the work takes 33.3 s")
+
+
 REPEATS = "application,nodes,ranks_per_node,metric,value,unit,repeat\n"
 
 
