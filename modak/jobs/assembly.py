@@ -184,7 +184,7 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
 def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...]]:
     """The job with a launcher that needs no ssh, if the system has none between its nodes."""
     system, scheduler = target.system, plugins.find("schedulers", target.scheduler)
-    if system is None or system.ssh_between_nodes is not False:
+    if system is None or system.ssh_between_nodes is not False or spec.resources.nodes == 1:
         return spec, ()
     if not plugins.find("launchers", spec.launcher).needs_ssh(spec, scheduler):
         return spec, (

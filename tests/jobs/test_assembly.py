@@ -166,6 +166,14 @@ def test_nodes_without_ssh_are_reached_by_the_scheduler(scheduler: str, started:
     assert f"\n{started} " in text
 
 
+def test_a_job_of_one_node_does_not_speak_of_ssh() -> None:
+    """Nothing of it is started elsewhere, and a script without a launcher starts nothing through the scheduler."""
+    here = GPUS.model_copy(update={"scheduler": "slurm", "ssh_between_nodes": False})
+    job = {"job_options": {"node_count": 1}, "application": {"executable": "./solver"}, "target": {"name": "here"}}
+    answer = optimise(normalise({"job": job}).request, Facts(version="1", systems={"here": here}))
+    assert not any(one.startswith("ssh:") for one in answer.plan.decisions)
+
+
 def test_nodes_that_nothing_reaches_are_refused() -> None:
     """The job would hang at its start."""
     closed = GPUS.model_copy(update={"scheduler": "pbspro", "ssh_between_nodes": False})
