@@ -15,6 +15,7 @@ from modak.errors import Infeasible
 from modak.facts import Facts, Queue
 from modak.normalise import normalise
 from modak.optimise import Answer, check, optimise, recommend
+from tests.choosing.asked import asked, changed
 from tests.examples import Known, answer, example, nobody_ran_this
 
 LIMITED = (
@@ -188,23 +189,15 @@ def test_the_queue_that_a_time_selects_limits_the_cpus_of_each_node(known: Known
 )
 def test_memory_that_a_sites_own_directives_ask_for_counts(ranks: int, limit: dict[str, Any], asks: int, known: Known) -> None:
     """Not what a job would get that asks for none. Limits in whole MiB are asked for to the MiB."""
-    facts = known(None)
-    here = facts.systems["supermuc-ng"]
-    thin = here.partitions[0].model_copy(
-        update={
-            "queues": (Queue.model_validate({"name": "batch", "max_nodes": 8, **limit}),),
-            "default_memory_per_cpu_gb": 0.5,
-            "resource_directives": ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--mem={memory_mib_per_node}M"),
-        }
-    )
-    job = {
-        "application": {"app_type": "mpi", "executable": "./a"},
-        "target": {"name": "supermuc-ng"},
-        "job_options": {"node_count": 1, "process_count_per_node": ranks},
+    fields = {
+        "queues": (Queue.model_validate({"name": "batch", "max_nodes": 8, **limit}),),
+        "default_memory_per_cpu_gb": 0.5,
+        "resource_directives": ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}", "--mem={memory_mib_per_node}M"),
     }
-    known_here = replace(facts, systems={"supermuc-ng": here.model_copy(update={"partitions": (thin,)})})
-    script = optimise(normalise({"job": job}).request, known_here).texts.job_script
-    assert f"#SBATCH --mem={asks}M\n" in script
+    thin = known(None).systems["supermuc-ng"].partitions[0].model_copy(update=fields)
+    options = {"node_count": 1, "process_count_per_node": ranks}
+    request = asked(application__app_type="mpi", application__executable="./a", job_options=options)
+    assert f"#SBATCH --mem={asks}M\n" in optimise(request, changed(known, partitions=(thin,))(None)).texts.job_script
 
 
 def test_a_job_with_a_quality_of_service_of_its_own_has_not_the_limits_of_another_one(known: Known) -> None:
@@ -216,51 +209,40 @@ def test_a_job_with_a_quality_of_service_of_its_own_has_not_the_limits_of_anothe
 
 def test_a_node_for_itself_brings_all_of_its_gpus(known: Known) -> None:
     """Slurm counts them, and would let the job wait for ever with a quality of service that allows one."""
-    facts = known(None)
-    system = facts.systems["dgx-1"]
     queues = (Queue(name="gpu", max_nodes=1), Queue(name="gpu", qos="one", max_nodes=1, max_gpus=1))
-    gpus = system.partitions[0].model_copy(update={"queues": queues})
-    facts = replace(facts, systems={system.name: system.model_copy(update={"partitions": (gpus,), "scheduler": "slurm"})})
-
-    def asking(**options: Any) -> Request:
-        job = {"qos": "one", "request_gpus": 1, "wall_time_limit": 600, **options}
-        application = {"app_tag": "x", "executable": "./a"}
-        return normalise({"job": {"target": {"name": system.name}, "application": application, "job_options": job}}).request
-
-    assert optimise(asking(), facts).texts.job_script
+    gpus = known(None).systems["dgx-1"].partitions[0].model_copy(update={"queues": queues})
+    facts = changed(known, "dgx-1", partitions=(gpus,), scheduler="slurm")(None)
+    options = {"qos": "one", "request_gpus": 1, "wall_time_limit": 600}
+    part, whole = (asked("dgx-1", application__executable="./a", job_options=options | more) for more in ({}, {"node_exclusive": True}))
+    assert optimise(part, facts).texts.job_script
     with pytest.raises(Infeasible, match=f"at most 1 GPU, and this one has {gpus.node.accelerators}"):
-        optimise(asking(node_exclusive=True), facts)
+        optimise(whole, facts)
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("asked", "field", "says"),
     [
-        ({"partition": "general", "node_count": 4}, "queue general .* 17 to 768 nodes, but this one has 4: .*; micro would take it"),
+        (
+            {"partition": "general", "node_count": 4},
+            "partition",
+            "queue general .* 17 to 768 nodes, but this one has 4: .*; micro would take it",
+        ),
+        ({"queue": "general", "node_count": 4}, "queue", "queue general .* 17 to 768 nodes, but this one has 4: "),
+        ({"partition": "thin", "queue": "general", "node_count": 4}, "queue", "queue general .* 17 to 768 nodes, but this one has 4: "),
         (
             {"node_count": 5000, "reservation": "all"},
-            "queue large .* 769 to 3168 nodes, but this one has 5000: the scheduler will reject it$",
+            "node_count",
+            "queue large .* 769 to 3168 nodes, but this one has 5000: .* reject it$",
         ),
     ],
 )
-def test_a_queue_that_does_not_take_the_job_is_warned_of(asked: dict[str, Any], says: str, known: Known) -> None:
-    """And named in the script all the same: the default one would have other nodes or limits."""
+def test_a_queue_that_does_not_take_the_job_is_warned_of_where_it_is_named(
+    asked: dict[str, Any], field: str, says: str, known: Known
+) -> None:
+    """Or where so many nodes are asked for. It is in the script all the same: the default one would have other nodes or limits."""
     found = answer(example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={}), known)
-    assert [re.search(says, one.message) is not None for one in found.plan.warnings if "queue" in one.message] == [True]
-
-
-@pytest.mark.parametrize(
-    ("asked", "field"),
-    [
-        ({"partition": "general", "node_count": 4}, "partition"),
-        ({"queue": "general", "node_count": 4}, "queue"),
-        ({"partition": "thin", "queue": "general", "node_count": 4}, "queue"),
-        ({"node_count": 5000, "reservation": "all"}, "node_count"),
-    ],
-)
-def test_a_queue_that_does_not_take_the_job_is_warned_of_where_it_is_named(asked: dict[str, Any], field: str, known: Known) -> None:
-    """Or where so many nodes are asked for."""
-    found = answer(example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={}), known)
-    assert [one.field for one in found.plan.warnings if "will reject it" in one.message] == [f"job_options.{field}"]
+    told = [(one.field, bool(re.search(says, one.message))) for one in found.plan.warnings if "will reject it" in one.message]
+    assert told == [(f"job_options.{field}", True)]
 
 
 @pytest.mark.parametrize(

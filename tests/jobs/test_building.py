@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from modak.facts import Queue
-from modak.normalise import normalise
+from modak.dsl import Request
+from modak.facts import Facts, Queue
 from modak.optimise import optimise
+from tests.choosing.asked import asked, changed
 from tests.examples import Known, answer, example
 
 BUILD = {"src": "https://example.org/3dgan.git", "build_command": "make"}
+
+
+def building(example_of: str = "3dgan-supermuc-ng", **options: Any) -> Request:
+    """The request of an example for a job with these options, which builds its program."""
+    return example(example_of, application__build=BUILD, job_options=options, optimisation__objective={})
+
+
+def where(known: Known, request: Request, partition: str, **fields: Any) -> Facts:
+    """What is known for it, where that partition has other fields."""
+    facts = known(request.workload_name)
+    system = facts.systems[request.target.name or ""]
+    assert partition in {one.name for one in system.partitions}
+    parts = tuple(one.model_copy(update=fields) if one.name == partition else one for one in system.partitions)
+    return replace(facts, systems={**facts.systems, system.name: system.model_copy(update={"partitions": parts})})
 
 
 @pytest.mark.parametrize("asked", [{}, {"partition": "general"}])
@@ -25,28 +41,17 @@ def test_a_build_asks_for_a_queue_that_takes_one_node(asked: dict[str, str], kno
 
 def test_a_build_goes_to_the_default_partition_if_its_own_takes_larger_jobs_only(known: Known) -> None:
     """The partition of the job has no queue for one node, as the reasons say."""
-    fat = {"partition": "fat", "node_count": 4}
-    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=fat, optimisation__objective={})
-    facts = known(request.workload_name)
-    system = facts.systems["supermuc-ng"]
-    larger = Queue(name="fat", min_nodes=2, max_nodes=128)
-    changed = tuple(one.model_copy(update={"queues": (larger,)}) if one.name == "fat" else one for one in system.partitions)
-    system = system.model_copy(update={"partitions": changed})
-    found = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system}))
+    request = building(partition="fat", node_count=4)
+    found = optimise(request, where(known, request, "fat", queues=(Queue(name="fat", min_nodes=2, max_nodes=128),)))
     assert ("--partition=fat\n" in found.texts.job_script, "--partition=micro\n" in found.texts.build_script) == (True, True)
     assert "build: in micro, because the nodes of supermuc-ng/fat take larger jobs only" in found.plan.decisions
 
 
 def test_a_build_stays_in_a_queue_that_the_request_names(known: Known) -> None:
     """If it takes one node, even if another one would be chosen."""
-    long = {"queue": "long", "node_count": 4}
-    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=long, optimisation__objective={})
-    facts = known(request.workload_name)
-    system = facts.systems["supermuc-ng"]
+    request = building(queue="long", node_count=4)
     queues = tuple(Queue(name=name, max_nodes=128) for name in ("short", "long"))
-    changed = tuple(one.model_copy(update={"queues": queues}) if one.name == "fat" else one for one in system.partitions)
-    system = system.model_copy(update={"partitions": changed})
-    assert "--partition=long\n" in optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts.build_script
+    assert "--partition=long\n" in optimise(request, where(known, request, "fat", queues=queues)).texts.build_script
 
 
 @pytest.mark.parametrize(("wall_time", "limit"), [("01:00:00", "02:00:00"), ("06:00:00", "06:00:00"), ("3-00:00:00", "2-00:00:00")])
@@ -59,26 +64,17 @@ def test_a_build_has_two_hours_or_the_time_of_its_job_as_far_as_the_queue_allows
 @pytest.mark.parametrize(("limit", "told"), [(3600, ["01:00:00"]), (7200, [])])
 def test_a_build_that_may_have_too_little_time_is_told_of(limit: int, told: list[str], known: Known) -> None:
     """The queue allows an hour, and a build is given two."""
-    request = example("3dgan-supermuc-ng", application__build=BUILD, optimisation__objective={}, job_options={"node_count": 4})
-    facts = known(request.workload_name)
-    system = facts.systems["supermuc-ng"]
-    thin = system.partitions[0].model_copy(update={"queues": (), "max_wall_time_s": limit})
-    system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
-    plan = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).plan
+    request = building(node_count=4)
+    plan = optimise(request, where(known, request, "thin", queues=(), max_wall_time_s=limit)).plan
     assert re.findall(r"wall time: (\S+) for the build job, all that", " ".join(plan.decisions)) == told
 
 
 def test_a_build_has_the_quality_of_service_of_one_node(known: Known) -> None:
     """That of its job may be for larger jobs."""
     request = example("3dgan-supermuc-ng", application__build=BUILD, job_options={"qos": "large", "node_count": 24})
-    facts = known(request.workload_name)
-    system = facts.systems["supermuc-ng"]
-    queues = tuple(
-        queue.model_copy(update={"qos": name}) for queue, name in zip(system.partitions[0].queues, ("few", "large", "all"), strict=True)
-    )
-    thin = system.partitions[0].model_copy(update={"queues": queues})
-    system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
-    texts = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts
+    usual = known(None).systems["supermuc-ng"].default_partition.queues
+    queues = tuple(queue.model_copy(update={"qos": name}) for queue, name in zip(usual, ("few", "large", "all"), strict=True))
+    texts = optimise(request, where(known, request, "thin", queues=queues)).texts
     assert ("--qos=large\n" in texts.job_script, "--qos=few\n" in texts.build_script) == (True, True)
 
 
@@ -98,45 +94,29 @@ def test_a_build_does_not_name_a_quality_of_service_for_jobs_with_gpus(known: Kn
 @pytest.mark.parametrize(("fewest", "named"), [(10, True), (100, False)])
 def test_a_build_does_not_name_a_quality_of_service_for_jobs_of_more_cpus(fewest: int, named: bool, known: Known) -> None:
     """Slurm rejects it: it has one node, with 40 CPUs of it."""
-    options = {"qos": "many", "node_count": 8, "process_count_per_node": 20, "core_count_per_process": 1}
-    request = example("3dgan-supermuc-ng", application__build=BUILD, job_options=options, optimisation__objective={})
-    facts = known(request.workload_name)
-    system = facts.systems["supermuc-ng"]
+    request = building(qos="many", node_count=8, process_count_per_node=20, core_count_per_process=1)
     queues = (Queue(name="general", max_nodes=768), Queue(name="general", qos="many", max_nodes=768, min_cpus=fewest))
-    thin = system.partitions[0].model_copy(update={"queues": queues})
-    system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
-    texts = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts
+    texts = optimise(request, where(known, request, "thin", queues=queues)).texts
     assert ("--qos=many\n" in texts.job_script, "--qos=many\n" in texts.build_script) == (True, named)
 
 
 @pytest.mark.parametrize(("least", "named"), [(60, True), (90, False)])
 def test_a_build_does_not_name_a_quality_of_service_for_jobs_with_more_memory(least: float, named: bool, known: Known) -> None:
     """It has the memory that the job has of one node."""
-    request = example(
-        "3dgan-supermuc-ng", application__build=BUILD, job_options={"qos": "roomy", "node_count": 2}, optimisation__objective={}
-    )
-    facts = known(request.workload_name)
-    system = facts.systems["supermuc-ng"]
+    request = building(qos="roomy", node_count=2)
     queues = (Queue(name="general", max_nodes=768), Queue(name="general", qos="roomy", max_nodes=768, min_memory_gb=least))
-    thin = system.partitions[0].model_copy(update={"queues": queues, "default_memory_per_cpu_gb": 0.1})
-    system = system.model_copy(update={"partitions": (thin, *system.partitions[1:])})
-    texts = optimise(request, replace(facts, systems={**facts.systems, "supermuc-ng": system})).texts
+    texts = optimise(request, where(known, request, "thin", queues=queues, default_memory_per_cpu_gb=0.1)).texts
     assert ("--qos=roomy\n" in texts.job_script, "--qos=roomy\n" in texts.build_script) == (True, named)
 
 
 def test_a_build_leaves_a_partition_for_jobs_with_gpus(known: Known) -> None:
     """For the default one; the reasons say why."""
-    facts = known(None)
-    system = facts.systems["dgx-1"]
-    (gpus,) = system.partitions
+    (gpus,) = known(None).systems["dgx-1"].partitions
     only = gpus.model_copy(update={"name": "cards", "default": False, "queues": (Queue(name="cards", max_nodes=1, min_gpus=1),)})
-    system = system.model_copy(update={"partitions": (gpus, only), "scheduler": "slurm"})
-    job = {
-        "target": {"name": "dgx-1"},
-        "application": {"app_tag": "x", "executable": "./a", "build": BUILD},
-        "job_options": {"partition": "cards", "request_gpus": 1},
-    }
-    found = optimise(normalise({"job": job}).request, replace(facts, systems={**facts.systems, "dgx-1": system}))
+    facts = changed(known, "dgx-1", partitions=(gpus, only), scheduler="slurm")(None)
+    options = {"partition": "cards", "request_gpus": 1}
+    request = asked("dgx-1", application__executable="./a", application__build=BUILD, job_options=options)
+    found = optimise(request, facts)
     assert ("--partition=cards\n" in found.texts.job_script, "--partition=default\n" in found.texts.build_script) == (True, True)
     assert "build: in default, because the nodes of dgx-1/cards take jobs with GPUs only" in found.plan.decisions
 
