@@ -6,7 +6,8 @@ At each size the nearest results answer (:mod:`modak.perfmodel.nearest`), or a l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -63,13 +64,13 @@ class Predictor:
         found = self._matcher.matches(self._curves, asked)
         if not found:
             return [Portion(np.arange(count.size), nothing_known(count.size))]
-        portions = list[Portion]()
+        portions, sources = list[Portion](), cache(partial(problems.sources, found))
         for places in places_by_nearest(found, count):
             by_nearest = NearestAnswer(found, count[places], self._forecasts)
-            portions += [one._replace(places=places[one.places]) for one in self._portions_of(by_nearest)]
+            portions += [one._replace(places=places[one.places]) for one in self._portions_of(by_nearest, sources)]
         return portions
 
-    def _portions_of(self, by_nearest: NearestAnswer) -> Iterator[Portion]:
+    def _portions_of(self, by_nearest: NearestAnswer, sources: Callable[[], problems.Sources]) -> Iterator[Portion]:
         """The predictions at sizes for which the same matches are nearest: at each by the surest law over problem sizes that tells more
         than the nearest results, else by these."""
         found, nodes, alone = by_nearest.found, by_nearest.nodes, by_nearest.predictions
@@ -78,7 +79,7 @@ class Predictor:
             key = (question, *map(id, curves), nodes.tobytes())
             return self._answers.get(key, lambda: NearestAnswer(self._matcher.matches(curves, question), nodes, self._forecasts))
 
-        laws = [] if by_nearest.match.own else problems.laws(found, measured)
+        laws = [] if by_nearest.match.own else problems.laws(sources(), measured)
         widths = [np.where(problems.tells_more(law, alone, found), law.width.above, np.inf) for law in laws]
         told = np.argmin([np.full(len(nodes), np.inf), *widths], axis=0)  # of equals, as where no law tells more, the first one
         for option, each in enumerate((alone, *laws)):

@@ -69,6 +69,10 @@ class MeasuredProblem(NamedTuple):
         return [one.curve for one in self.matches]
 
 
+Sources = Sequence[Sequence[MeasuredProblem]]
+"""The measured problem sizes of each source, the nearest source first."""
+
+
 class AtProblem(NamedTuple):
     """Predictions for a measured problem size in the place of the one in question."""
 
@@ -79,19 +83,22 @@ class AtProblem(NamedTuple):
     """What answers, for the measured problem size."""
 
 
-def laws(found: Sequence[Match], answers: Answers) -> list[Predictions]:
-    """Predictions for an unmeasured problem size by one law or two; none: too few others were measured.
+def sources(found: Sequence[Match]) -> Sources:
+    """The problem sizes that were measured, by their source."""
+    return [sizes for _, sizes in sorted(_by_source(found).items(), key=_rank)]
+
+
+def laws(sources: Sources, answers: Answers) -> list[Predictions]:
+    """Predictions for an unmeasured problem size by one law or two, from :func:`sources`; none: too few others were measured.
 
     One law over the problem sizes that were measured in the configuration in question, and in those nearest to it: other layouts,
     systems, software, algorithms. These cost more or less by a ratio that changes slowly with the size. If they do not, the law of the
     former alone is surer.
     """
-    kinds = _kinds(found, answers)
+    kinds = _kinds(sources, answers)
     own = _at_problems(next(kinds, ()), answers)
     beside: list[list[AtProblem]] = []
-    for sizes in kinds:
-        if len(own) >= MOST_PROBLEMS or sum(map(len, beside)) >= MOST_PROBLEMS:
-            break
+    while len(own) < MOST_PROBLEMS and sum(map(len, beside)) < MOST_PROBLEMS and (sizes := next(kinds, None)):
         if len(sizes) > 1 and (told := _at_problems(sizes, answers, own[0].found.curve)):
             beside.append(told)
     laws = [[own, *beside], [own]] if beside else [[own]]
@@ -152,9 +159,8 @@ def _knows_how(law: Predictions, nearest: Predictions, found: Sequence[Match]) -
     return all(len({away.get(name, 0.0) for away in there}) > 1 for name in differing)
 
 
-def _kinds(found: Sequence[Match], answers: Answers) -> Iterator[Sequence[MeasuredProblem]]:
+def _kinds(sources: Sources, answers: Answers) -> Iterator[Sequence[MeasuredProblem]]:
     """Kinds of results, each with its measured problem sizes: first all those from the nearest source, then one of each other source."""
-    sources = [sizes for _, sizes in sorted(_by_source(found).items(), key=_rank)]
     for number, sizes in enumerate(sources):
         kinds = _kinds_of(sizes, answers)
         yield from kinds if number == 0 else islice(kinds, 1)
