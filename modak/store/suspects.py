@@ -225,8 +225,7 @@ def loads_of(connection: Connection, file: str) -> Sequence[int]:
     numbers = connection.scalars(select(loads.c.id).where(loads.c.file == file)).all()
     if not numbers:
         names = connection.scalars(select(loads.c.file).order_by(loads.c.id.desc()).limit(_NAMES)).all()
-        close = next((name for name in names if name.endswith(f"/{file}")), None) or nearest_name(file, names)
-        hint = f"; did you mean {close!r}?" if close else ""
+        hint = f"; did you mean {close!r}?" if (close := nearest_name(file, names)) else ""
         raise NotFound(f"nothing was loaded from a file called {file!r}{hint} ('modak audit' shows what was loaded)", field="file")
     return numbers
 

@@ -280,6 +280,16 @@ def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store)
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"), [("a.csv", "; did you mean 'of/last/year/a.csv'?"), ("b.cvs", "; did you mean 'b.csv'?"), ("measurements", "")]
+)
+def test_a_file_of_which_nothing_was_loaded_is_named_with_one_that_is_meant(store: Store, name: str, hint: str) -> None:
+    """One of its name in a folder, or of nearly its name."""
+    store.load([csv_table(ROWS, "b.csv"), csv_table(ROWS.replace("clic", "lcd"), "of/last/year/a.csv")], ME)
+    with pytest.raises(NotFound, match=re.escape(f"a file called {name!r}{hint} ('modak audit' shows")):
+        store.judge("doubt", name, ME, "why")
+
+
 def test_more_results_are_doubted_at_once_than_a_statement_has_parameters(store: Store) -> None:
     """Each counts once."""
     store.load([csv_table(ROWS)], ME)

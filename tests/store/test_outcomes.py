@@ -72,11 +72,18 @@ def test_a_run_is_not_compared_with_one_epoch(store: Store, per: str, wanted: ob
     assert len([note for note in store.load([result("7", 4200)], ME).notes if "prediction" in note]) == told
 
 
-def test_many_jobs_are_counted(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        ([80.0, 90.0, 100.0, 110.0, 120.0], "5 jobs with a prediction: 3 within, 1 longer than, 1 shorter than"),
+        ([95.0, 100.0, 105.0, 120.0], "4 jobs with a prediction: 3 within, 1 longer than"),
+    ],
+)
+def test_many_jobs_are_counted(store: Store, times: list[float], told: str) -> None:
     """A line for each of hundreds would hide everything else."""
     planned(store, PREDICTION)
-    told = "of the times of 5 jobs with a prediction: 3 within, 1 longer than, 1 shorter than the interval of it"
-    assert told in store.load([result(str(job), 80.0 + 10 * job) for job in range(5)], ME).notes
+    notes = store.load([result(str(job), time) for job, time in enumerate(times)], ME).notes
+    assert f"of the times of {told} the interval of it" in notes
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from modak.dsl import Texts
 from modak.errors import NotFound, Unavailable
 from modak.store import Store, open_store
 from modak.store.audit import Actor
-from modak.store.engine import Locked
+from modak.store.engine import OUT_OF_REACH, Locked
 from modak.store.spool import PlanSpool
 from tests.store.tables import ME, ROWS, csv_table, opened
 
@@ -167,10 +167,11 @@ def test_plans_that_wait_are_read_by_whoever_may_read_the_database(
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(store: Store, lock: sqlite3.Connection) -> None:
-    """Nothing is kept, and that is said."""
+    """Nothing is kept, and that is said; callers of a service are not told where."""
     Path(f"{store.engine.url.database}-plans").write_text("in the way")
-    with pytest.raises(Unavailable, match="no plan can be kept in"):
+    with pytest.raises(Unavailable, match="no plan can be kept in") as refused:
         save(store, "p1")
+    assert refused.value.public_message == OUT_OF_REACH
     lock.execute("ROLLBACK")
 
 

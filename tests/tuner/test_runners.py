@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from modak import blas
-from modak.errors import Unavailable
+from modak.errors import RequestError, Unavailable
 from modak.schedulers import gridengine, lsf, qsub, slurm
 from modak.tuner.runners import Here, Submitted
 from tests.conftest import until
@@ -65,6 +65,29 @@ def test_a_scheduler_reads_the_script_as_its_input(tmp_path: Path, monkeypatch: 
     (tmp_path / "job.sh").write_text("#!/bin/bash\n")
     assert Submitted(lsf.COMMANDS).start(Path("job.sh"), None) == "7"
     assert (tmp_path / "seen").read_text() == "#!/bin/bash\n"
+
+
+@pytest.mark.parametrize(
+    ("shell", "error"),
+    [("echo no such account >&2; exit 1", "sbatch refuses it: no such account"), ("echo fine", "sbatch gives no job number: fine")],
+)
+def test_what_a_scheduler_does_not_take_is_said_of_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str, error: str
+) -> None:
+    """In its own words."""
+    stub(tmp_path, monkeypatch, "sbatch", f"#!/bin/sh\n{shell}\n")
+    with pytest.raises(RequestError, match=f"job.sh: {error}"):
+        Submitted(slurm.COMMANDS).start(Path("job.sh"), None)
+
+
+def test_a_job_of_which_the_scheduler_says_something_else_is_not_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its answer ends the search, as does a command that is not there; both can go on later."""
+    stub(tmp_path, monkeypatch, "squeue", "#!/bin/sh\necho out of memory >&2; exit 1\n")
+    with pytest.raises(Unavailable, match="squeue: out of memory"):
+        Submitted(slurm.COMMANDS).state("7")
+    monkeypatch.setenv("PATH", str(tmp_path / "elsewhere"))
+    with pytest.raises(Unavailable, match="squeue does not answer"):
+        Submitted(slurm.COMMANDS).state("7")
 
 
 def test_a_job_that_the_scheduler_has_forgotten_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,13 +73,20 @@ def test_the_time_of_the_run_is_the_metric_where_the_text_says_runtime() -> None
         ("mode: tune", "mode: scenarios", "mode 'scenarios' is not supported"),
         ("command: make", "command: make NB=$NB", "parameters of the build are not supported"),
         ("80:120:20", "80:120:0", "is no range of ints"),
+        ("80:120:20", "120:80", "is no range of ints"),
+        ("80:120:20", "1-1001", "is no range of ints"),
+        ("80:120:20", "80,many", "is no range of ints"),
+        ("0.1 0.2 0.3", "1-3", "is no range of reals"),
         ("0.1 0.2 0.3", "0.1 many", "is no range of reals"),
         ("default 0.2", "default most", "the default 'most' is no real"),
         ("range OPT", "range OTHER", "OPT is in the scope and has no type and range"),
         ("end run", "", "'begin run' is not ended"),
         ("end build", "end bild", "ends no section that is open"),
         ("begin build", "begin sources", "'command' in section 'sources' is not supported"),
+        ("begin build", "end", "'command' in section 'none' is not supported"),
         ("target: max", "target: most", "target 'most' is not supported"),
+        ("source: stdout", "source: runtime", "metric-source 'runtime' with target 'max' is not supported"),
+        ("source: stdout", "source: papi", "metric-source 'papi' with target 'max' is not supported"),
         (r"metric (\d+)", r"metric (?P<x>\d+)", "metric-regexp"),
         ("NB", "LD_PRELOAD", "LD_PRELOAD"),
     ],
@@ -90,6 +97,12 @@ def test_what_has_no_counterpart_is_refused_with_what_is_supported(old: str, new
         read(TEXT.replace(old, new))
     assert message in str(refused.value)
     assert SUPPORTED in str(refused.value)
+
+
+@pytest.mark.parametrize("command", ["", "true", "echo"])
+def test_a_command_that_does_nothing_is_none(command: str) -> None:
+    """Examples that came with the tuner have such: the request's own is run."""
+    assert read(TEXT.replace("./solver NB=$NB", command)).command == ()
 
 
 def test_a_file_without_a_parameter_is_refused() -> None:
