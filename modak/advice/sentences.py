@@ -151,8 +151,9 @@ def _pilot(chosen: Chosen) -> str | None:
         return f"results of {name!r} name no system: {again}"
     if chosen.doubted_count and not chosen.measured_on:
         return f"no model rests on the doubted results of {name!r} ({chosen.doubted_count}): {_look_at_doubted(name)}"
-    other = f" (there are results of {chosen.similar_application!r})" if chosen.similar_application else ""
-    return f"there is no usable result of {name!r}{other}: {_pilot_job(chosen)}"
+    other = chosen.similar_application
+    first = f"if it is {other!r}, of which there are results, name it so (workload.application); otherwise " if other else ""
+    return f"there is no usable result of {name!r}: {first}{_pilot_job(chosen)}"
 
 
 def _pilot_job(chosen: Chosen) -> str:

@@ -18,6 +18,8 @@ from modak.errors import Fault, did_you_mean
 from modak.facts import same_version
 from modak.text.units import NO, YES, duration, memory
 
+MOST_SHOWN: Final = 40
+"""Characters of a value in a message."""
 LEFT_OUT: Final = object()
 """Marks a value that is left out: as if the key had not been there."""
 
@@ -60,8 +62,9 @@ def noted(path: str, value: Any, message: str) -> Read:
 
 
 def shown(value: Any) -> str:
-    """A value for a message: ASCII, at most 40 characters; ``true`` and ``false`` as JSON writes them."""
-    return str(value).lower() if isinstance(value, bool) else f"{value!a:.40}"
+    """A value for a message: ASCII, and ``…`` where it is cut; ``true`` and ``false`` as JSON writes them."""
+    whole = str(value).lower() if isinstance(value, bool) else ascii(value)
+    return whole if len(whole) <= MOST_SHOWN else f"{whole[: MOST_SHOWN - 1]}…"
 
 
 def fold(text: object) -> str:

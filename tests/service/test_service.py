@@ -118,7 +118,9 @@ def test_results_of_a_similar_name_are_named_before_new_runs_are_asked_for(servi
     """A misspelt application need not be measured again."""
     load("application,metric,value\nGROMACS,wall_time,9\n")
     first, *_ = service.recommend({"job": {"optimisation": {"workload": {"application": "gromax"}}}})["advice"]
-    assert first.startswith("there is no usable result of 'gromax' (there are results of 'GROMACS'): run a pilot job")
+    assert first.startswith(
+        "there is no usable result of 'gromax': if it is 'GROMACS', of which there are results, name it so (workload.application);"
+    )
 
 
 def test_an_application_is_not_named_as_similar_to_itself(service: Service, load: Callable[[str], Any]) -> None:
