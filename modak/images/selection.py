@@ -209,8 +209,10 @@ def _given_up(gone: Collection[str], wanted: Wanted) -> tuple[Notice, ...]:
 
 
 def _compilers_given_up(wanted: Wanted) -> dict[str, Notice]:
-    texts = {name: f"no suitable image of {wanted.framework} contains {name}; the job runs without it" for name in wanted.inside.compilers}
-    return {name: Notice(field=f"optimisation.options.{name}", message=text) for name, text in texts.items()}
+    names = wanted.inside.compilers
+    what = f"{' and '.join(names)} together; the job runs without them" if len(names) > 1 else f"{''.join(names)}; the job runs without it"
+    message = f"no suitable image of {wanted.framework} contains {what}"
+    return {name: Notice(field=f"optimisation.options.{name}", message=message) for name in names}
 
 
 def _chosen(able: Sequence[ImageKind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:

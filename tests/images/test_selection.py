@@ -316,11 +316,19 @@ def test_the_host_s_version_of_mpi_goes_first() -> None:
     assert name(pick(images, mpi="intel-mpi", mpi_version="2019")) == "docker://a/b:2019"
 
 
-def test_compilers_are_given_up_before_anything_else() -> None:
-    """Where no image carries the compiler, one without it is taken, with a warning that names it."""
-    choice = pick([PLAIN, HOROVOD], compilers=("ngraph",))
+@pytest.mark.parametrize(
+    ("compilers", "lacking"),
+    [
+        (("ngraph",), "ngraph; the job runs without it"),
+        (("xla", "ngraph"), "xla and ngraph together; the job runs without them"),
+    ],
+)
+def test_compilers_are_given_up_before_anything_else(compilers: tuple[str, ...], lacking: str) -> None:
+    """Where no image carries them, one without is taken, with a warning for each; of several, an image may well contain one."""
+    choice = pick([PLAIN, HOROVOD], compilers=compilers)
     assert (name(choice), choice.exact) == (PLAIN.reference, False)
-    assert [warning.field for warning in choice.warnings] == ["optimisation.options.ngraph"]
+    assert [warning.field for warning in choice.warnings] == [f"optimisation.options.{each}" for each in compilers]
+    assert {warning.message for warning in choice.warnings} == {f"no suitable image of tensorflow contains {lacking}"}
 
 
 def test_an_mpi_that_nothing_asks_for_is_given_up_before_the_version_and_the_compiler() -> None:
