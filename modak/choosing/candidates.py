@@ -100,7 +100,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
             *why_one_node(search, scales=not curves or largest > 1),
             *why_partition(request, target, curves),
         ),
-        warnings=(*counts.warnings, *of_host, *found.warnings, *of_problem, *_several_processes(search)),
+        warnings=(*counts.warnings, *of_host, *found.warnings, *of_problem, *_several_processes(search, shapes, largest)),
         problem=problem,
         distributed=search.distributed,
         single_threaded=search.single_threaded,
@@ -301,10 +301,12 @@ def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape],
     return any(shape.ranks_per_node > 1 for shape in shapes) or any(max(curve.nodes) > 1 for curve in evidence)
 
 
-def _several_processes(search: CandidateSearch) -> tuple[Notice, ...]:
-    """A warning if the job has several ranks because results do, though the request names what works within one process alone."""
+def _several_processes(search: CandidateSearch, shapes: Sequence[Shape], largest: int) -> tuple[Notice, ...]:
+    """A warning if the job has several ranks because results do, though the request names what works within one process alone; ``largest``:
+    the most nodes of a candidate."""
     request, framework = search.request, search.request.optimisation.framework
-    if framework not in WITHIN_ONE_PROCESS or not search.distributed or is_distributed(request) or search.counts.ranks:
+    single = largest == 1 and all(shape.ranks_per_node == 1 for shape in shapes)
+    if framework not in WITHIN_ONE_PROCESS or single or is_distributed(request) or search.counts.ranks:
         return ()
     message = (
         f"{framework} works within one process, but results of the application had several ranks, and so has this job: name mpi in "

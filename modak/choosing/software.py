@@ -106,9 +106,12 @@ def choose_software(request: Request, facts: Facts, target: Target, shape: Shape
 
 def _check_read(own: str, name: str) -> None:
     """Raise :class:`modak.errors.Conflict` for a file, or what only Apptainer fetches, where the runtime runs a registry's images alone."""
-    runtime, (kind, scheme, _) = plugins.named("runtimes", name), own.partition("://")
-    if runtime and runtime.reads and not any(one.startswith(".") for one in runtime.reads) and not (scheme and kind in runtime.reads):
-        what = own if scheme else f"the file {own}"
+    runtime = plugins.named("runtimes", name)
+    if runtime is None or not runtime.reads or any(one.startswith(".") for one in runtime.reads):
+        return
+    scheme, separator, _ = own.partition("://")
+    if not (separator and scheme in runtime.reads):
+        what = own if separator else f"the file {own}"
         raise Conflict(f"{name} runs images of a registry (docker://), not {what}", field="application.container_runtime")
 
 

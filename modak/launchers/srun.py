@@ -83,6 +83,6 @@ def own_environment(job: JobSpec, *more: str) -> tuple[Line, ...]:
 def _unset(names: tuple[str, ...]) -> Line:
     """``unset SRUN_… SLURM_{A,B,…}``, without the part of the names that all others have, in as few lines as they fit in."""
     short = [name.removeprefix("SLURM_") for name in names]
-    groups = [group.replace(" ", ",") for group in fill(" ".join(short), WIDEST - 10, initial_indent=" " * len(_SRUN)).split("\n")]
-    groups[0] = groups[0].lstrip(",")
+    groups = fill(" ".join(short), WIDEST - 10, initial_indent=" " * len(_SRUN)).split("\n")
+    groups = [group.strip().replace(" ", ",") for group in groups]
     return ours(f"unset {_SRUN}" + " \\\n    ".join("SLURM_" + (f"{{{group}}}" if "," in group else group) for group in groups))

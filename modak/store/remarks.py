@@ -9,7 +9,7 @@ from functools import partial
 
 from sqlalchemy import Connection, case, func, select
 
-from modak.facts import Layout, SeriesKey, System
+from modak.facts import SeriesKey, System
 from modak.ingest.remarks import (
     SCATTER,
     WITHIN,
@@ -100,17 +100,19 @@ def _scattered(connection: Connection, changed: Sequence[int]) -> Iterator[Scatt
 
 
 def _paired(connection: Connection, numbers: Mapping[SeriesKey, int]) -> Iterator[Paired]:
-    both, columns = [*startup.pairs(numbers)], [results.c[name] for name in LAYOUT]
-    means: dict[SeriesKey, dict[Layout, float]] = defaultdict(dict)
-    of = {numbers[key]: key for pair in both for key in pair}
-    for part in chunks(sorted(of)):
+    """The layouts of runs whose time and speed were measured. Times that may be of a part, or a sum over ranks (``cpu_time``), are none."""
+    both = [(whole, speed) for whole, speed in startup.pairs(numbers) if not startup.maybe_part(speed)]
+    columns = [results.c[name] for name in LAYOUT]
+    means: dict[int, dict[tuple[int, ...], float]] = defaultdict(dict)
+    for part in chunks(sorted({numbers[key] for pair in both for key in pair})):
         chosen = select(results.c.series_id, func.avg(results.c.value), *columns).where(results.c.series_id.in_(part), STANDING)
-        for number, mean, *counts in connection.execute(chosen.group_by(results.c.series_id, *columns)):
-            means[of[number]][layout(counts)] = mean
+        for number, mean, *counts in connection.execute(chosen.group_by(results.c.series_id, *columns).order_by(*columns)):
+            means[number][tuple(counts)] = mean
     for whole, speed in both:
-        for at, mean in means[speed].items():
-            if took := means[whole].get(at):
-                yield Paired(speed, at, took, (startup.work(speed) or 0.0) * metric_of(speed).cost(mean))
+        took, amount, measured = means[numbers[whole]], startup.work(speed) or 0.0, metric_of(speed)
+        for at, mean in means[numbers[speed]].items():
+            if at in took:
+                yield Paired(speed, layout(at), took[at], amount * measured.cost(mean))
 
 
 def _sizes(connection: Connection, numbers: Sequence[int]) -> Mapping[int, int | None]:

@@ -77,7 +77,7 @@ def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dic
     confirmed = None
     if before:  # the best setting may have run once, and never again
         confirmed = bool(after) and geometric_mean(after) <= geometric_mean(before)
-    if after and not factor:
+    if before and after and not factor:
         search.notes.append("no gain is given: a single run does not show how much runs scatter (--confirm 2 or more)")
     point = search.space.default if confirmed is False else best.point
     setting = set_to(search.base, search.space, point)

@@ -441,7 +441,12 @@ def test_threads_alone_are_told_why_they_have_one_node(known: Known) -> None:
 
 @pytest.mark.parametrize(
     ("section", "job", "warned"),
-    [({}, {}, True), ({"config": {"parallelisation": ["openmp", "mpi"]}}, {}, False), ({}, {"application__mpi_ranks": 1}, False)],
+    [
+        ({}, {}, True),
+        ({"config": {"parallelisation": ["openmp", "mpi"]}}, {}, False),
+        ({}, {"application__mpi_ranks": 1}, False),
+        ({}, {"job_options__process_count_per_node": 1}, False),
+    ],
 )
 def test_threads_alone_are_warned_of_ranks_that_results_have(
     known: Known, section: dict[str, Any], job: dict[str, Any], warned: bool

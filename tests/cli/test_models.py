@@ -234,7 +234,7 @@ def test_plan_names_what_has_to_be_built_before_the_runs(run: Run, tmp_path: Pat
 
 def test_plan_takes_options_instead_of_a_request(run: Run) -> None:
     """Application and system; a number and a budget bound the runs."""
-    words = ("results", "plan", "--application", "3dgan", "--system", "supermuc-ng", "--max-nodes", "64", "--json")
+    words = ("results", "plan", "--application", "3dgan", "--system", "supermuc-ng", "--json")
     every, one, none = (json.loads(run(*words, *more).out) for more in ((), ("-n", "1"), ("--budget", "0.1")))
     assert one["runs"] == every["runs"][:1]
     assert none["runs"] == []

@@ -67,6 +67,12 @@ def test_runs_that_do_less_than_they_say_are_noted(store: Store) -> None:
     assert note.startswith("application a, metric throughput, unit steps/s, steps 12000, nodes 2: at this speed the work takes 33.3 s")
 
 
+def test_a_time_that_sums_up_ranks_is_no_speed(store: Store) -> None:
+    """Of 48 ranks it is up to 48 times that of the run."""
+    rows = "a,wall_time,12,s\na,cpu_time,570,s\n"
+    assert store.load([csv_table(f"application,metric,value,unit\n{rows}")], ME).notes == ()
+
+
 REPEATS = "application,nodes,ranks_per_node,metric,value,unit,repeat\n"
 
 

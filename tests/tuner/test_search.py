@@ -120,6 +120,15 @@ def test_a_setting_that_fails_when_it_runs_again_is_not_in_the_script(work: Path
     assert "LEVEL=1" in Path("tuning-job/job.sh").read_text()
 
 
+def test_a_job_that_fails_when_it_runs_again_confirms_nothing(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The best setting ran each time; that no gain is given has another cause than a single run."""
+    once = 'test "${LEVEL}" != 1 || test ! -e ran || exit 3\ntest "${LEVEL}" != 1 || touch ran\n'
+    (work / "program.sh").write_text(PROGRAM.replace("echo", f"{once}echo", 1))
+    found = tuned(capsys, document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [5]}}), "--confirm", "2", "--gain", "0")
+    assert (found["setting"]["environment"], found["confirmed"], found["gain"]) == ({"LEVEL": 3}, None, None)
+    assert not any("a single run" in note for note in found["notes"])
+
+
 def test_the_report_ends_with_what_other_requests_may_copy(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The sections of a request that give the best setting: its script is the one that the search wrote."""
     job = document(space={"environment": {"LEVEL": [1, 3]}, "options": {"-n": [7]}, "layout": {"threads": [2]}})
