@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from modak.errors import Infeasible
-from modak.facts import Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.prepared import prepared
 from tests.examples import Known, answer, example
+from tests.runs import ran
 
 
 def test_allowed_ranks_that_all_share_cores_are_as_few_as_possible(known: Known) -> None:
@@ -110,14 +110,8 @@ def test_what_keeps_even_the_fewest_ranks_from_running_is_told(known: Known, opt
 
 def test_a_layout_without_a_rival_on_its_nodes_is_called_the_only_one_there(known: Known) -> None:
     """Another one was measured, too, on other nodes, where its ranks are as many as the program runs with."""
-    results = [measured(nodes, ranks) for nodes, ranks in ((1, 48), (2, 32))]
+    runs = [ran(100.0, nodes=nodes, ranks_per_node=ranks, threads_per_rank=1) for nodes, ranks in ((1, 48), (2, 32))]
     job = {"application": {"app_tag": "solver", "app_type": "mpi", "allowed_ranks": [48, 64]}, "target": {"name": "supermuc-ng"}}
-    found = recommend(normalise({"job": job}).request, replace(known(None), models=fit(results)))
+    found = recommend(normalise({"job": job}).request, replace(known(None), models=fit(runs)))
     (why,) = [line for line in found.decisions if line.startswith("layout: ")]
     assert why.endswith("the only one with a prediction at 1 node")
-
-
-def measured(nodes: int, ranks: int) -> Result:
-    """A run of the solver with so many ranks on each node."""
-    series = SeriesKey(application="solver", system="supermuc-ng", metric="wall_time", unit="s")
-    return Result(series=series, layout=Layout(nodes=nodes, ranks_per_node=ranks, threads_per_rank=1), value=100.0)

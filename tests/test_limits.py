@@ -220,29 +220,22 @@ def test_a_node_for_itself_brings_all_of_its_gpus(known: Known) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "field", "says"),
+    ("asked", "field", "queue", "says"),
     [
-        (
-            {"partition": "general", "node_count": 4},
-            "partition",
-            "queue general .* 17 to 768 nodes, but this one has 4: .*; micro would take it",
-        ),
-        ({"queue": "general", "node_count": 4}, "queue", "queue general .* 17 to 768 nodes, but this one has 4: "),
-        ({"partition": "thin", "queue": "general", "node_count": 4}, "queue", "queue general .* 17 to 768 nodes, but this one has 4: "),
-        (
-            {"node_count": 5000, "reservation": "all"},
-            "node_count",
-            "queue large .* 769 to 3168 nodes, but this one has 5000: .* reject it$",
-        ),
+        ({"partition": "general", "node_count": 4}, "partition", "general", "17 to 768 nodes, but this one has 4: .*; micro would take it"),
+        ({"queue": "general", "node_count": 4}, "queue", "general", "17 to 768 nodes, but this one has 4: "),
+        ({"partition": "thin", "queue": "general", "node_count": 4}, "queue", "general", "17 to 768 nodes, but this one has 4: "),
+        ({"node_count": 5000, "reservation": "all"}, "node_count", "large", "769 to 3168 nodes, but this one has 5000: .* reject it$"),
     ],
 )
 def test_a_queue_that_does_not_take_the_job_is_warned_of_where_it_is_named(
-    asked: dict[str, Any], field: str, says: str, known: Known
+    asked: dict[str, Any], field: str, queue: str, says: str, known: Known
 ) -> None:
     """Or where so many nodes are asked for. It is in the script all the same: the default one would have other nodes or limits."""
     found = answer(example("3dgan-supermuc-ng", job_options=asked, optimisation__objective={}), known)
-    told = [(one.field, bool(re.search(says, one.message))) for one in found.plan.warnings if "will reject it" in one.message]
-    assert told == [(f"job_options.{field}", True)]
+    (told,) = [one for one in found.plan.warnings if "will reject it" in one.message]
+    assert (told.field, bool(re.search(f"queue {queue} .* {says}", told.message))) == (f"job_options.{field}", True), told
+    assert f"#SBATCH --partition={queue}\n" in found.texts.job_script
 
 
 @pytest.mark.parametrize(

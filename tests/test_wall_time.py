@@ -354,7 +354,7 @@ def test_a_requested_wall_time_that_may_be_too_short_is_told(known: Known, limit
 
 
 def test_a_signal_does_not_come_before_a_run_is_over(known: Known) -> None:
-    """It may stop the run, so it comes after the end of the prediction's interval"""
+    """It may stop the run, so it comes after the end of the prediction's interval."""
     without, late = (answer(example("3dgan-supermuc-ng", job_options__signal=signal), known).plan for signal in (None, "USR1@900"))
     assert (without.wall_time_s, late.wall_time_s) == (3900, 4800)
     (line,) = (one for one in late.decisions if one.startswith("wall time:"))

@@ -34,6 +34,7 @@ def trained_by(framework: str, **options: str) -> dict[str, Any]:
 
 OPENMP = {"app_type": "hpc", "hpc": {"config": {"parallelisation": "openmp"}, "openmp": {"number_of_threads": 12}}}
 OPENACC = {"app_type": "hpc", "hpc": {"openacc": {}}}
+MPI = {"app_type": "hpc", "hpc": {"mpi": {}}}
 HYBRID = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
 
 
@@ -387,8 +388,8 @@ def test_a_full_node_is_better_than_two_half_empty_ones(known: Known) -> None:
 @pytest.mark.parametrize(("asked", "found"), [("2.9.1", {"2.9.1"}), ("2.*", {"2.0.0", "2.9.1"}), ("3.0", {"2.0.0", "2.9.1"})])
 def test_results_of_the_version_that_is_asked_for_come_first(known: Known, asked: str, found: set[str]) -> None:
     """The time of the version that happened to be the fastest is not its own; where there is none of it, any will do."""
-    versions = {"framework_version": "2.0.0"}, {"framework_version": "2.9.1"}
-    runs = [ran(10.0, nodes=1, gpus_per_node=4, system="here", framework="pytorch", metric="epoch_time", **each) for each in versions]
+    has = {"nodes": 1, "gpus_per_node": 4, "system": "here", "framework": "pytorch", "metric": "epoch_time"}
+    runs = [ran(time, framework_version=version, **has) for version, time in (("2.0.0", 10.0), ("2.9.1", 12.0))]
     wanted = {"app_type": "ai_training", "ai_training": {"config": {"distributed_training": True}, "pytorch": {"version": asked}}}
     shapes = candidates(known, "here", measured=runs, optimisation=wanted).shapes
     assert {shape.framework_version for shape in shapes} == found
@@ -444,6 +445,7 @@ def test_threads_alone_are_told_why_they_have_one_node(known: Known) -> None:
     [
         ({}, {}, True),
         ({"config": {"parallelisation": ["openmp", "mpi"]}}, {}, False),
+        ({}, {"application__app_type": "mpi"}, False),
         ({}, {"application__mpi_ranks": 1}, False),
         ({}, {"job_options__process_count_per_node": 1}, False),
     ],
@@ -656,7 +658,9 @@ def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_result
         ({"application__app_type": "python", "job_options__node_count": 1}, None),
         ({"application__app_type": "python", "job_options__process_count_per_node": 1}, None),
         ({"application__app_type": "python", "optimisation": TRAINING, "job_options__process_count_per_node": 4}, None),
+        ({"application__app_type": "python", "optimisation": MPI, "job_options__process_count_per_node": 4}, None),
         ({"application__app_type": "hpc", "job_options__node_count": 2}, None),
+        ({"job_options__node_count": 2}, None),
     ],
 )
 def test_copies_of_a_program_that_nothing_else_calls_distributed_are_told(known: Known, job: dict[str, Any], warned: str | None) -> None:

@@ -500,12 +500,11 @@ def test_what_failed_twice_is_not_what_a_goal_needs(known: Known) -> None:
 
 def test_no_deadline_is_met_by_a_guess_on_a_guess(known: Known) -> None:
     """However many nodes there are: by what two stopped runs leave possible, 300 of them would meet it. Who wants that says so."""
-    counts = {"process_count_per_node": 4, "core_count_per_process": 12}
     after, goal = facts(known, UP_TO_FOUR, [stopped(1200)]), {"minimise": "node_hours", "deadline": "00:02:30"}
     with pytest.raises(Infeasible, match=r"closest: 4 nodes, .*, or max_nodes [0-9]+ \(a guess, because runs were stopped\)") as refused:
-        recommend(asked(job_options=counts, optimisation={**WANTED, "objective": goal}), after)
+        recommend(asked(job_options=OF_FOUR, optimisation={**WANTED, "objective": goal}), after)
     most = int(str(refused.value).partition("max_nodes ")[2].split()[0])
-    found = recommend(asked(job_options=counts, optimisation={**WANTED, "objective": {**goal, "max_nodes": most}}), after)
+    found = recommend(asked(job_options=OF_FOUR, optimisation={**WANTED, "objective": {**goal, "max_nodes": most}}), after)
     assert found.choices[0].configuration.nodes > 100
 
 

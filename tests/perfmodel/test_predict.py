@@ -554,9 +554,9 @@ def test_a_transferred_row_says_from_what() -> None:
     """How the results differ, and which relatives contributed."""
     known = (*curves((4,), compiler="gcc"), *curves((4, 8, 16), compiler="icc"))
     rows = [{"application": "solver", "compiler": "gcc", "nodes": 16, "system": system} for system in ("here", "there")]
-    here, there = (row["model"] for row in predict_rows(rows, {"solver": known}))
-    assert here.endswith("; with those of compiler icc")
-    assert there.endswith("; from results with system here; together with those of compiler icc")
+    own, other = (row["model"] for row in predict_rows(rows, {"solver": known}))
+    assert own.endswith("; with those of compiler icc")
+    assert other.endswith("; from results with system here; together with those of compiler icc")
 
 
 def test_relatives_are_named_in_the_order_of_their_likeness() -> None:
