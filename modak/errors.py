@@ -133,7 +133,7 @@ class Forbidden(ModakError):
 
 
 class Unavailable(ModakError):
-    """The database or the service cannot be reached."""
+    """The database, the service, or a program that is needed cannot be reached."""
 
     status = 503
     exit_code = 3

@@ -47,7 +47,7 @@ EXITS: Final = (
     (0, "done"),
     (1, "the request or data is wrong"),
     (2, "wrong usage"),
-    (3, "the service or database is out of reach"),
+    (3, "the service, the database or a program that is needed is out of reach"),
     (4, "nothing feasible"),
     (INTERRUPTED, "interrupted"),
 )

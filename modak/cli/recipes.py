@@ -122,6 +122,10 @@ def _no_recipe(framework: str, variant: Variant, accelerator: Device, distributi
     extra = f" with {distribution}" if distribution else ""
     if known := versions(framework, variant, accelerator, distribution):
         return NotFound(f"no recipe makes that; versions of {framework} by {variant}{where}{extra}: {', '.join(known)}", field="version")
+    switch = framework.lower()
+    if having := [one.name for one in plugins.all_of("frameworks") if any(each.name == switch for each in one.compilers)]:
+        way = f"a request switches it on (\"{switch}\": true), and 'modak optimise -o DIR' writes the recipe if an image has to be built"
+        return NotFound(f"{switch} is a graph compiler of {', '.join(having)}: {way}", field="framework")
     others = [name for name in plugins.names("frameworks") if versions(name, variant, accelerator, distribution)]
     instead = f"{did_you_mean(framework, others)} there are recipes of {', '.join(others)}" if others else ""
     if variants := [name for name in VARIANTS if versions(framework, name, accelerator, distribution)]:

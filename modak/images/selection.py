@@ -23,6 +23,7 @@ from modak.cache import Cache
 from modak.dsl import Notice
 from modak.facts import Image
 from modak.images.fit import Wanted, allows, criteria, is_there, kind_key, mpi_inside, obstacle, pinned, within_kind
+from modak.recipes.plan import plan
 from modak.text.grammar import image_file, version_range
 
 VERSION_FIELD: Final = "optimisation.options.version"
@@ -167,8 +168,9 @@ def _choose(known: Sequence[ImageKind], wanted: Wanted, measured: Sequence[Image
         able = [kind for kind in fitting if "version" in gone or kind.within(wanted.version).count]
         if able:
             runs = [image for image in measured if image.labels.framework == asked.framework and obstacle(image, asked) is None]
-            choice = _chosen(able, asked, _given_up(gone, wanted), sum(kind.count for kind in known), runs)
-            return replace(choice, without=_compilers_given_up(wanted)) if "compilers" in gone else choice
+            without = _compilers_given_up(known, wanted) if "compilers" in gone else {}
+            given_up = (*without.values(), *_given_up(gone, wanted))
+            return replace(_chosen(able, asked, given_up, sum(kind.count for kind in known), runs), without=without)
     return _nothing(known, wanted)
 
 
@@ -196,8 +198,8 @@ def _ever_more(order: Sequence[str], wanted: Wanted) -> Iterator[tuple[str, ...]
 
 
 def _given_up(gone: Collection[str], wanted: Wanted) -> tuple[Notice, ...]:
-    """A warning for each label that was given up, apart from the version."""
-    notices = [*_compilers_given_up(wanted).values()] if "compilers" in gone else []
+    """A warning for each label that was given up, apart from the version and graph compilers."""
+    notices = []
     if "mpi" in gone:
         family = f"an MPI compatible with {wanted.inside.mpi}"
         text = f"no suitable image of {wanted.framework} has {family}: ranks may not connect, test on two nodes"
@@ -208,11 +210,20 @@ def _given_up(gone: Collection[str], wanted: Wanted) -> tuple[Notice, ...]:
     return tuple(notices)
 
 
-def _compilers_given_up(wanted: Wanted) -> dict[str, Notice]:
+def _compilers_given_up(known: Sequence[ImageKind], wanted: Wanted) -> dict[str, Notice]:
     names = wanted.inside.compilers
     what = f"{' and '.join(names)} together; the job runs without them" if len(names) > 1 else f"{''.join(names)}; the job runs without it"
-    message = f"no suitable image of {wanted.framework} contains {what}"
+    message = f"no suitable image of {wanted.framework} contains {what}{_compilers_to_be_had(known, wanted)}"
     return {name: Notice(field=f"optimisation.options.{name}", message=message) for name in names}
+
+
+def _compilers_to_be_had(known: Sequence[ImageKind], wanted: Wanted) -> str:
+    """How to get the graph compilers that no image has together: by a source build; or which of them alone."""
+    if plan(wanted.framework, wanted.version, "opt-build", wanted.hardware, wanted.inside):
+        return " (with optimisation.enable_opt_build one is built from source)"
+    each = {name: replace(wanted, inside=replace(wanted.inside, compilers=(name,))) for name in wanted.inside.compilers}
+    alone = [name for name, asked in each.items() if any(obstacle(kind.any, asked) is None for kind in known)]
+    return f" (there are images with {' or '.join(alone)} alone: switch off the rest)" if alone else ""
 
 
 def _chosen(able: Sequence[ImageKind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Final
@@ -106,6 +107,12 @@ def renamed_columns(raw: Raw, name: str, options: Options) -> dict[str, Cells]:
         if new:
             columns[new] = cells
     return columns
+
+
+def sizes_apart(options: Options) -> tuple[Options, Options]:
+    """The options without the new names in a wide table that are no columns, and these alone: they are read as headings are."""
+    sizes = {old: new for old, new in options.rename.items() if options.wide and new and not is_known(new)}
+    return replace(options, rename={old: new for old, new in options.rename.items() if old not in sizes}), Options(sizes)
 
 
 def leaves_out(raw: Raw, options: Options) -> bool:

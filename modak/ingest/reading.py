@@ -16,7 +16,7 @@ from modak import plugins
 from modak.errors import DataError, Fault
 from modak.ingest import Format, checking, wide
 from modak.ingest.noticed import Noticed
-from modak.ingest.options import check, prepared
+from modak.ingest.options import check, prepared, renamed_columns, sizes_apart
 from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Options, Point, Raw, Table, first_faults
 from modak.ingest.unread import table_of, why_unread
@@ -148,6 +148,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
     """Checked parts. After the first fault the rest is only checked, until there are :data:`MOST_FAULTS`. What is noticed of the whole file
     comes last, in a part without rows."""
     faults: list[Fault] = []
+    options, headings = sizes_apart(options)
     noticed = Noticed(source.name, options)
     now = datetime.now(UTC)
     parts = _parts(chosen, source)
@@ -157,7 +158,8 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
             if raw is None:
                 break
             if options.wide and raw.columns:
-                raw = wide.rows_of(raw, options.wide, options.rename, source.name)
+                called = replace(raw, columns=renamed_columns(raw, source.name, headings)) if headings.rename else raw
+                raw = wide.rows_of(called, options.wide, options.rename, source.name)
             batch = checking.batch(prepared(raw, source.name, options, loading=True), source.name, now)
             noticed.part(raw, batch)
         except DataError as error:

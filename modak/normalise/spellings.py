@@ -150,7 +150,7 @@ def seconds(value: Any, path: str) -> Read:
             found = duration(value)
         except ValueError as error:
             return refused(path, str(error))
-        note = None if ":" in value and value == value.strip() else f"read as {found} seconds"
+        note = None if ":" in value and not re.search(r"\s", value) else f"read as {found} seconds"
     elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
         found = math.ceil(value)
         note = None if found == value else f"rounded up to {found} seconds"

@@ -11,7 +11,7 @@ from typing import Final
 
 YES: Final = frozenset({"true", "yes", "on", "y", "t", "1"})
 NO: Final = frozenset({"false", "no", "off", "n", "f", "0"})
-_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})-)?([0-9]{1,5}):([0-5]?[0-9])(?::([0-5]?[0-9]))?")
+_CLOCK: Final = re.compile(r"(?:([0-9]{1,4})(?:-| days?,? ))?([0-9]{1,5}):([0-5]?[0-9])(?::([0-5]?[0-9]))?")
 _BARE: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 _PARTS: Final = re.compile(
     "".join(rf"(?:({_BARE.pattern})\s*(?:{words})\s*)?" for words in ("d|days?", "h|hrs?|hours?", "m|mins?|minutes?", "s|secs?|seconds?"))
@@ -22,13 +22,13 @@ _SECONDS: Final = (86400, 3600, 60, 1)
 
 
 def duration(text: str) -> int:
-    """Seconds of ``[d-]hh:mm:ss``, ``hh:mm``, ``26 h``, ``2 days``, ``1 h 30 min``, ``PT1H30M`` (ISO 8601) or a number of seconds; parts of
-    seconds round up.
+    """Seconds of ``[d-]hh:mm:ss``, ``1 day, 6:00:00``, ``hh:mm``, ``26 h``, ``2 days``, ``1 h 30 min``, ``PT1H30M`` (ISO 8601) or a number of
+    seconds; parts of seconds round up.
 
     >>> duration("1-06:00:00"), duration("30:00:00"), duration("1:00"), duration("90"), duration("1.5 h"), duration("2 days")
     (108000, 108000, 3600, 90, 5400, 172800)
-    >>> duration("1h30m"), duration("54 min 52 s"), duration("PT1H30M"), duration("P1DT12H")
-    (5400, 3292, 5400, 129600)
+    >>> duration("1 day, 6:00:00"), duration("1h30m"), duration("54 min 52 s"), duration("PT1H30M"), duration("P1DT12H")
+    (108000, 5400, 3292, 5400, 129600)
     """
     bare = text.strip().lower()
     if found := _CLOCK.fullmatch(bare):

@@ -73,7 +73,7 @@ def test_next_to_no_work_under_next_to_full_confidence_is_answered(web: TestClie
 
 
 @pytest.mark.parametrize(
-    "value", [0, -60, 59, 10**9, True, "1 day, 2:00:00", "99:99:99", "25:00:00:00", "12:00:00; x", "UNLIMITED", [3600]]
+    "value", [0, -60, 59, 10**9, True, "1 fortnight, 2:00:00", "99:99:99", "25:00:00:00", "12:00:00; x", "UNLIMITED", [3600]]
 )
 def test_a_wall_time_is_a_time(web: TestClient, value: Any) -> None:
     """Nothing that a scheduler would take for no limit at all."""

@@ -331,6 +331,25 @@ def test_compilers_are_given_up_before_anything_else(compilers: tuple[str, ...],
     assert {warning.message for warning in choice.warnings} == {f"no suitable image of tensorflow contains {lacking}"}
 
 
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({"compilers": ("xla", "ngraph")}, "without them (there are images with xla or ngraph alone: switch off the rest)"),
+        ({"compilers": ("xla", "ngraph"), "accelerator": "nvidia"}, "without them (there are images with xla alone: switch off the rest)"),
+        (
+            {"compilers": ("glow",), "framework": "pytorch", "version": "1.4"},
+            "(with optimisation.enable_opt_build one is built from source)",
+        ),
+        ({"compilers": ("glow",), "framework": "pytorch", "version": "1.5"}, "contains glow; the job runs without it"),
+    ],
+)
+def test_what_would_have_compilers_that_are_given_up_is_told(wanted: dict[str, Any], told: str) -> None:
+    """Images with some of them, or a source build."""
+    torch = image("docker://a/torch:1", framework="pytorch", version="1.4.0")
+    choice = pick([XLA, GPU, image("docker://a/ngraph:1", compilers=("ngraph",)), torch], **wanted)
+    assert choice.warnings[0].message.endswith(told)
+
+
 def test_an_mpi_that_nothing_asks_for_is_given_up_before_the_version_and_the_compiler() -> None:
     """Without a distribution, the requested version with its compiler goes before another version with the host's MPI."""
     older = image("private://a/older:1", version="1.11.0", mpi="mpich", distribution=("horovod",))

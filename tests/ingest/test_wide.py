@@ -131,6 +131,21 @@ def test_a_table_that_is_not_wide_in_this_way_is_refused(text: str, column: str,
     assert str(caught.value).startswith(says)
 
 
+@pytest.mark.parametrize("head", ["Serial,2 threads,4 threads", "2 threads,serial,4 threads"])
+def test_a_new_name_may_be_that_of_a_size(head: str) -> None:
+    """Of a column whose heading is none."""
+    batch = read(f"application,{head}\na,9,5,3\n", "threads_per_rank", {"serial": "1 thread"})
+    place = head.lower().split(",").index("serial")
+    assert (batch.numbers["threads_per_rank"].tolist()[place], batch.values.tolist()) == (1, [9, 5, 3])
+
+
+@pytest.mark.parametrize(("old", "says"), [("serial", "two columns are called '2 threads'"), ("seriel", "unknown column 'seriel'; did you")])
+def test_a_new_name_of_a_size_is_for_one_column_that_is_there(old: str, says: str) -> None:
+    """As that of any column."""
+    with pytest.raises(DataError, match=says):
+        read("application,serial,2 threads,4 threads\na,9,5,3\n", "threads_per_rank", {old: "2 threads"})
+
+
 def test_the_page_about_results_names_the_columns() -> None:
     """All that ``--wide`` takes."""
     text = (ROOT / "docs/results.md").read_text().partition("#### Wide tables\n")[2].partition("\n#### ")[0]

@@ -319,7 +319,7 @@ HOSTILE: list[tuple[str, str, Any]] = [
     ),
     *(
         ("job_options", "wall_time_limit", value)
-        for value in mixed(0, -1, 10**9, float("nan"), 30, "1 day, 2:00:00", "0:00:00", "1:00\n#", True, [])
+        for value in mixed(0, -1, 10**9, float("nan"), 30, "1 fortnight, 2:00:00", "0:00:00", "1:00\n#", True, [])
     ),
     *(("job_options", "node_count", value) for value in mixed(0, -1, 10**9, "2; x", 2.5, True, 2**70, "", [], {}) if value != ""),
     *(("job_options", "standard_output_file", text) for text in ("/abs", "../x", "~/x", "$HOME/x", "-o", "x\\", "%j%q", "a b", "x\n")),
@@ -698,7 +698,7 @@ def test_no_mail_and_mail_is_mail() -> None:
         ("job_options", "copy_environment_variable", "A=b", "names alone"),
         ("job_options", "memory_limit", "16", "without a unit"),
         ("job_options", "node_count", True, "a whole number"),
-        ("job_options", "wall_time_limit", "1 day, 2:00:00", "d-hh:mm:ss"),
+        ("job_options", "wall_time_limit", "1 fortnight, 2:00:00", "d-hh:mm:ss"),
         ("job_options", "wall_time_limit", "00:00:59", "from one minute to one year"),
         ("job_options", "wall_time_limit", 30, "from one minute to one year; 30 counts seconds: 30 minutes are '00:30:00'"),
         ("application", "minimal_efficiency", 75, "allowed: a fraction of 1; 75% is 0.75"),

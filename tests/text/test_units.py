@@ -14,6 +14,8 @@ DURATIONS = [
     ("12:00:00", 43_200),
     ("30:00:00", 108_000),
     ("1-06:00:00", 108_000),
+    ("1 day, 6:00:00", 108_000),
+    ("2 days 00:30:00", 174_600),
     ("1:00:00 ", 3600),
     ("1:30", 5400),
     ("90", 90),
@@ -38,7 +40,7 @@ def test_durations(text: str, seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "1 day, 2:00:00", "-1:00", "1:60:00", "1:00:00:00", "nan", "1e3", "٣:00", "1 week", "1h30", "30 min 1 h", "PT", "P1H"]
+    "text", ["", "1 fortnight, 2:00:00", "-1:00", "1:60:00", "1:00:00:00", "nan", "1e3", "٣:00", "1 week", "1h30", "30 min 1 h", "PT", "P1H"]
 )
 def test_what_is_no_duration(text: str) -> None:
     """Everything else is refused, also 30 minutes or seconds after an hour."""
