@@ -22,8 +22,8 @@ _SECONDS: Final = (86400, 3600, 60, 1)
 
 
 def duration(text: str) -> int:
-    """Seconds of ``[d-]hh:mm:ss``, ``1 day, 6:00:00``, ``hh:mm``, ``26 h``, ``2 days``, ``1 h 30 min``, ``PT1H30M`` (ISO 8601) or a number of
-    seconds; parts of seconds round up.
+    """Seconds of ``[d-]hh:mm:ss``, ``1 day, 6:00:00``, ``hh:mm``, ``26 h``, ``2 days``, ``1 h 30 min``, ``PT1H30M`` (ISO 8601) or a number
+    of seconds; parts of seconds round up.
 
     >>> duration("1-06:00:00"), duration("30:00:00"), duration("1:00"), duration("90"), duration("1.5 h"), duration("2 days")
     (108000, 108000, 3600, 90, 5400, 172800)

@@ -114,7 +114,7 @@ def test_an_image_that_lies_on_the_services_machine_is_named(
     [
         (("mpich", "--version", ""), "version: '' is not a version or range"),
         (("keras",), "framework: no recipe by hub makes an image of keras; there are recipes of tensorflow, "),
-        (("GLOW",), "framework: glow is a graph compiler of pytorch: a request switches it on (\"glow\": true), and 'modak optimise -o "),
+        (("GLOW",), 'framework: glow is a graph compiler of pytorch: a request switches it on ("glow": true), and \'modak optimise -o '),
         (("xla",), "framework: xla is a graph compiler of tensorflow, keras, "),
         (("tensorflw",), "an image of tensorflw; did you mean 'tensorflow'? there are recipes of tensorflow, "),
         (

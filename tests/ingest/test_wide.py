@@ -139,7 +139,9 @@ def test_a_new_name_may_be_that_of_a_size(head: str) -> None:
     assert (batch.numbers["threads_per_rank"].tolist()[place], batch.values.tolist()) == (1, [9, 5, 3])
 
 
-@pytest.mark.parametrize(("old", "says"), [("serial", "two columns are called '2 threads'"), ("seriel", "unknown column 'seriel'; did you")])
+@pytest.mark.parametrize(
+    ("old", "says"), [("serial", "two columns are called '2 threads'"), ("seriel", "unknown column 'seriel'; did you")]
+)
 def test_a_new_name_of_a_size_is_for_one_column_that_is_there(old: str, says: str) -> None:
     """As that of any column."""
     with pytest.raises(DataError, match=says):
