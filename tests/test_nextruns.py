@@ -529,10 +529,15 @@ def test_runs_that_write_one_log_are_warned_of(known: Known, log: str, warned: b
             {"allowed_ranks": [16, 48]},
             [(4, 4, 3), (4, 12, 1)],
         ),
+        (
+            {"sockets": 2, "cores": 48, "numa_modes": [{"domains": 2, "standard": True}, {"domains": 4}]},
+            {},
+            [(1, 12, 4), (2, 12, 4), (4, 12, 4), (1, 48, 1), (1, 2, 24)],
+        ),
         ({"sockets": 2, "cores": 46}, {}, [(1, 6, 7), (2, 6, 7), (4, 6, 7), (1, 46, 1), (1, 2, 23)]),
         ({"sockets": 2, "cores": 1}, {}, [(1, 2, 1), (2, 2, 1), (4, 2, 1), (1, 1, 1)]),
     ],
-    ids=["allowed ranks", "more of them than NUMA domains", "a prime number of cores", "fewer cores than sockets"],
+    ids=["allowed ranks", "more of them than NUMA domains", "NUMA modes", "a prime number of cores", "fewer cores than sockets"],
 )
 def test_first_runs_have_each_layout_that_nodes_can_run(
     node: dict[str, Any], fields: dict[str, Any], expected: list[tuple[int, int, int]]
@@ -541,7 +546,9 @@ def test_first_runs_have_each_layout_that_nodes_can_run(
     facts = Facts(version="1", systems={"site": site(Node.model_validate({"processor": "any", **node}))})
     job = {"target": {"name": "site"}, "application": {"app_tag": "solver", "app_type": "mpi", **fields}}
     asked = normalise({"job": {**job, "optimisation": {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}}}).request
-    assert counts(next_runs(asked, facts)) == expected
+    found = next_runs(asked, facts)
+    assert counts(found) == expected
+    assert {run.choice.configuration.numa_mode for run in found.proposals} == {None}, "as their records"
 
 
 @pytest.mark.parametrize(

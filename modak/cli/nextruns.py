@@ -69,7 +69,7 @@ def calibration(
 
 def _programme(answer: Mapping[str, Any]) -> None:
     if answer["likely"]:
-        show.heading("What may be the right choice")
+        show.heading("What may be the right choice (probability that the layout is the best one, not that its time is right)")
         show.table(LIKELY, [(share(one["probability"]), *_run(one, _range(one["nodes"]))) for one in answer["likely"]])
         factor = f"a factor of {answer['interval']:.3g} either way"
         mean = "the mean of the intervals above, weighted by probability"

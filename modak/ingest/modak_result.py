@@ -27,6 +27,16 @@ def parts_of(source: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
+def job_called(job: str, file: str) -> str:
+    """What a job is called, of a job array the task, whose index is in the name of its file.
+
+    >>> job_called("79", "runs/modak-result-79-3.json"), job_called("79", "modak-result-79.json")
+    ('task 3 of job 79', 'job 79')
+    """
+    found = re.search(rf"modak-result-{re.escape(job)}-([0-9]+)\.json$", file)
+    return f"task {found[1]} of job {job}" if found else f"job {job}"
+
+
 class ModakResult:
     """The result file of one job."""
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 from modak.choosing.workload import only_one
 from modak.errors import RequestError
 from modak.ingest import modak_result
-from modak.ingest.modak_result import ModakResult
+from modak.ingest.modak_result import ModakResult, job_called
 from modak.normalise import normalise
 from modak.perfmodel.startup import PARTS
 from modak.results.failures import STOPPED
@@ -30,6 +30,7 @@ class Outcome(NamedTuple):
     """The time of a run, or after how long it was stopped, beside its prediction, both in seconds."""
 
     job: str
+    """As :func:`modak.ingest.modak_result.job_called` says."""
     metric: str
     time: float
     predicted: float
@@ -48,7 +49,7 @@ class Outcome(NamedTuple):
         interval = f"the {as_given(100 * self.level)}% interval of its prediction"
         told = f"{span(self.predicted)} ({span(self.lower)} – {span(self.upper)})"
         ended = "was stopped after" if self.metric == STOPPED else "took"
-        return f"job {self.job} {ended} {span(self.time)}, {self.where} {interval}, {told}"
+        return f"{self.job} {ended} {span(self.time)}, {self.where} {interval}, {told}"
 
 
 def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> Iterator[str]:
@@ -68,15 +69,17 @@ def _outcomes(connection: Connection, load_ids: Collection[int], after: int) -> 
     if not files:
         return
     rows = (
-        select(texts.c.text, series.c.metric, results.c.value)
+        select(texts.c.text, loads.c.file, series.c.metric, results.c.value)
         .join(texts, texts.c.id == results.c.source_id)
         .join(series, series.c.id == results.c.series_id)
+        .join(loads, loads.c.id == results.c.load_id)
         .where(results.c.id > after, results.c.load_id.in_(files))
         .where(series.c.metric.in_((WALL_TIME, STOPPED)), series.c.unit == "s")
         .order_by(results.c.id)
         .limit(MOST)
     )
-    times = [(*parts, row.metric, row.value) for row in connection.execute(rows) if (parts := modak_result.parts_of(row.text))]
+    of_plans = ((row, *parts) for row in connection.execute(rows) if (parts := modak_result.parts_of(row.text)))
+    times = [(job_called(job, row.file), plan, row.metric, row.value) for row, job, plan in of_plans]
     chosen = select(plans.c.id, plans.c.request, plans.c.response)
     named = sorted({plan for _, plan, *_ in times})
     stored = (row for part in chunks(named) for row in connection.execute(chosen.where(plans.c.id.in_(part))))

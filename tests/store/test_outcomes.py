@@ -16,12 +16,12 @@ from tests.store.tables import ME
 PREDICTION = {"metric": "time", "value": 100.0, "lower": 90.0, "upper": 115.0, "level": 0.9, "unit": "s", "basis": "measured"}
 
 
-def result(job: str, seconds: float, plan: str = "12ab") -> Table:
+def result(job: str, seconds: float, plan: str = "12ab", task: str = "") -> Table:
     """What the script of a job wrote."""
     run = {"application": "solver", "system": "probe", "nodes": 2, "metric": "wall_time", "unit": "s", "value": seconds}
     ended = {"measured_at": f"2026-11-20T14:{int(job):02}:50Z"}
     document = {"modak_result": 1, "plan": plan, "job": job, "exit_status": 0, "results": [run | ended]}
-    return table(from_bytes(json.dumps(document).encode(), f"modak-result-{job}.json"))
+    return table(from_bytes(json.dumps(document).encode(), f"modak-result-{job}{task}.json"))
 
 
 def planned(store: Store, prediction: dict[str, object] | None, **job: object) -> None:
@@ -37,6 +37,13 @@ def test_a_job_is_compared_with_its_prediction(store: Store, seconds: float, whe
     told = f"job 7 took {seconds:.0f} s, {where} the 90% interval of its prediction, 100 s (90 s – 115 s)"
     assert told in store.load([result("7", seconds)], ME).notes
     assert not [note for note in store.load([result("7", seconds)], ME).notes if "prediction" in note], "it is there already"
+
+
+def test_tasks_of_a_job_array_are_told_apart(store: Store) -> None:
+    """By the names of their files: all have the array's number."""
+    planned(store, PREDICTION)
+    notes = store.load([result("7", 100.0 + task, task=f"-{task}") for task in (1, 2)], ME).notes
+    assert [note.partition(" took")[0] for note in notes if "prediction" in note] == ["task 1 of job 7", "task 2 of job 7"]
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(118, ["job 7 was stopped after 118 s, longer than"]), (110, [])])
