@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
-from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from modak.api.bodies import TABLES, RawBody, WrongType
@@ -40,7 +39,7 @@ def _parts(body: RawBody) -> list[tuple[str, bytes]]:
         parser = MultipartParser(options.get(b"boundary", b""), form.callbacks())  # type: ignore[arg-type]
         parser.write(body.content)
         parser.finalize()
-    except (FormParserError, ValueError):
+    except ValueError:  # the parser's own errors are some
         raise BadSyntax("no multipart form") from None
     if not form.complete or not form.files:
         raise BadSyntax("a multipart form without a file, or cut off")

@@ -105,7 +105,7 @@ class FactCache:
         tried = self.store.tried(*switches) if switches else ()
         doubted = self.store.doubted(application)[application]
         failed = self.store.failed(application)
-        similar_application = None if models[application] or doubted else self._similar_application(application)
+        similar_application = None if models[application] else self._similar_application(application)
         facts = knowledge.changed(
             models=knowledge.with_own_names(models[application]),
             tried=knowledge.with_own_names(tried),

@@ -187,13 +187,17 @@ def test_a_period_is_checked(shared: Site, sent: Any, field: str) -> None:
 
 
 def test_what_administrators_said_is_taken_back_by_administrators(site: Site) -> None:
-    """And the filter lists what is doubted."""
+    """And the filter lists what is doubted; the trail says who said what."""
     site.call("POST", "/results", site.keys["load"], content=ROWS, headers=CSV)
     site.call("POST", "/results/doubts", site.keys["admin"], json={"results": [1], "why": "throttled"})
     assert [item["id"] for item in site.call("GET", "/results?doubted=true").json()["items"]] == [1]
     assert site.call("POST", "/results/unmarkings", site.keys["load"], json={"results": [1]}).status_code == 403
     assert site.call("POST", "/results/unmarkings", site.keys["admin"], json={"results": [1]}).json()["unmarked"] == 1
     assert site.call("GET", "/results?doubted=true").json()["items"] == []
+    site.call("POST", "/results/confirmations", site.keys["admin"], json={"results": [1]})
+    trail = [line for line in site.call("GET", "/audit", site.keys["admin"]).json()["items"] if line["outcome"] == "done"]
+    said = [(line["principal"], line["action"].split()[0]) for line in trail[:3]]
+    assert said == [("key:admin", "confirm"), ("key:admin", "unmark"), ("key:admin", "doubt")]
 
 
 @pytest.mark.parametrize(("path", "more"), [("confirmations", {}), ("doubts", {"why": "a slip"}), ("unmarkings", {})])
@@ -224,7 +228,7 @@ def test_knowledge_is_removed_by_administrators(site: Site, system: dict[str, An
     assert [site.call("DELETE", path, token).status_code for token in (site.keys["load"], admin, admin)] == [403, 200, 404]
     assert site.call("GET", path).status_code == 404
     line = site.call("GET", "/audit", admin).json()["items"][0]
-    assert (line["action"], line["target"]) == ("remove", f"{kind.removesuffix('s')} {item[key]}")
+    assert (line["principal"], line["action"], line["target"]) == ("key:admin", "remove", f"{kind.removesuffix('s')} {item[key]}")
 
 
 @pytest.mark.parametrize(

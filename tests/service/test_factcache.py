@@ -6,6 +6,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from sqlalchemy import text
 
 from modak.facts import Rule
@@ -19,16 +20,17 @@ from tests.store.tables import ME, ROWS, csv_table
 RULE = Rule.model_validate({"name": "new-rule", "title": "t", "source": "a test", "environment": {"A": "1"}})
 
 
-def test_facts_are_read_once_for_a_version(own_database: Path) -> None:
+@pytest.mark.parametrize("application", ["3dgan", None])
+def test_facts_are_read_once_for_a_version(own_database: Path, application: str | None) -> None:
     """The same value, until the data changes; then the new one, at once for who changed it."""
     with open_store(f"sqlite:///{own_database}") as store:
         cache = FactCache(store)
-        first = cache.facts("3dgan")
-        assert cache.facts("3dgan") is first
-        assert cache.ready("3dgan") is first
+        first = cache.facts(application)
+        assert cache.facts(application) is first
+        assert cache.ready(application) is first
         store.add([RULE], ME)
-        assert cache.ready("3dgan") is None
-        assert RULE in cache.facts("3dgan").rules
+        assert cache.ready(application) is None
+        assert RULE in cache.facts(application).rules
 
 
 def test_applications_share_the_indexes(own_database: Path) -> None:

@@ -309,8 +309,25 @@ def test_an_application_that_ran_elsewhere_is_transferred(service: Service, load
     """Though fifty others were measured on the target: what it took elsewhere says more of it than its parameters."""
     load(NETWORKS.replace("zenith", "new-site"))
     load(NETWORKS.replace("net7,", "net-of-tomorrow,"))
-    told = service.optimise(with_target(network({"gmacs": 1, "macts": 7}), "new-site"))["job"]["plan"]["prediction"]
-    assert told["model"].startswith("49 calibration runs")
+    asked, finder = network({"gmacs": 1, "macts": 7}), FactFinder(service.store)
+    (told,) = [curve for curve in finder.facts_for(normalise(with_target(asked, "new-site")).request).models if curve.estimated]
+    assert str(told.estimated and told.estimated.model).startswith("49 calibration runs")
+    assert not any(curve.estimated for curve in finder.facts_for(normalise(asked).request).models)  # where it ran
+
+
+def test_parameters_tell_of_the_batch_size_that_is_asked(service: Service, load: Callable[[str], Any]) -> None:
+    """Also after another one was asked for, with the same parameters."""
+    header, *rows = NETWORKS.splitlines()
+    powers = {8: 0, 64: 1}
+    lines = [f"{row.replace(',samples', f'e{power},samples')},{size}" for row in rows for size, power in powers.items()]
+    load("\n".join([f"{header},batch_size", *lines]))
+
+    def took(size: int) -> float:
+        asked = network({"gmacs": 3, "macts": 5})
+        asked["job"]["optimisation"]["workload"]["batch_size"] = size
+        return float(service.optimise(asked)["job"]["plan"]["prediction"]["value"])
+
+    assert took(8) / took(64) == pytest.approx(10, rel=0.1)
 
 
 def test_parameters_tell_however_the_results_write_the_system(service: Service, load: Callable[[str], Any]) -> None:
