@@ -23,6 +23,7 @@ from modak.ingest.table import PLAIN
 from modak.normalise import normalise
 from modak.service import Service, open_service
 from modak.service.factfinder import FactFinder
+from modak.service.records import item_called
 from modak.settings import Settings, read_settings
 from modak.store.audit import Actor
 from modak.target import find_system
@@ -408,6 +409,19 @@ def test_sizes_and_next_runs_rest_on_parameters_too(service: Service, load: Call
     assert set(bases.values()) == {"none"}
     assert "2 parameters of 50 runs" in sized["zenith"][0]["time"]["why"]
     assert [one for one in sized[None] if one["system"] == "zenith"] == sized["zenith"]
+
+
+def test_what_reading_the_request_found_is_among_the_warnings_of_a_sizing(service: Service) -> None:
+    """A misspelt field of the goal would otherwise go unseen."""
+    asked = network({"gmacs": 3})
+    asked["job"]["optimisation"]["objective"] = {"deadline": "24:00:00", "max_nodez": 4}
+    assert [one["field"] for one in service.size(asked)["warnings"] if one["field"].endswith("max_nodez")]
+
+
+def test_of_items_with_similar_names_the_one_with_this_name_is_meant() -> None:
+    """Tags of images differ in case, which other spellings may do without."""
+    items = [{"reference": "docker://tool:A"}, {"reference": "docker://tool:a"}]
+    assert [item_called(one["reference"], items, "reference", "image") for one in items] == items
 
 
 def with_target(document: dict[str, Any], name: str | None) -> dict[str, Any]:
