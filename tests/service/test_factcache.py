@@ -45,7 +45,7 @@ def test_applications_share_the_indexes(own_database: Path) -> None:
 
 
 def test_few_applications_are_kept(own_database: Path) -> None:
-    """Those that were asked about last: callers choose the names, and each would take memory for ever."""
+    """Those that were read last: callers choose the names, and each would take memory for ever."""
     with open_store(f"sqlite:///{own_database}") as store:
         cache = FactCache(store, most=2)
         for application in ("a", "b", "3dgan"):
