@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Final
@@ -64,6 +65,11 @@ class Scheduler(ABC):
     @abstractmethod
     def directives(self, job: JobSpec) -> Directives:
         """The header lines of a job, without the prefix, with those that the site requires: :func:`modak.schedulers.header.with_site`."""
+
+    @property
+    def option_start(self) -> str:
+        """What it takes a line for an option by, as a regular expression of the line's beginning."""
+        return re.escape(self.prefix)
 
     def line(self, option: Option) -> str:
         """The header line of an option; a scheduler that reads its words as a shell does quotes them."""

@@ -73,6 +73,11 @@ class Flux(Scheduler):
     exclusive: bool = True
     launcher: str | None = "flux"
 
+    @property
+    def option_start(self) -> str:
+        """Any signs before its name (RFC 36); below the header such a line ends the job."""
+        return r"\W*(?:flux|FLUX):"
+
     def directives(self, job: JobSpec) -> Directives:
         """Options of flux batch."""
         says, has = job.attributes, job.resources

@@ -89,10 +89,8 @@ def is_directive(line: str) -> bool:
 
 @cache
 def _directive() -> re.Pattern[str]:
-    """What the options of all schedulers begin with. Flux takes any signs for those before its name (RFC 36), and below the header refuses
-    the script."""
-    prefixes = (re.escape(each.prefix) for each in plugins.all_of("schedulers") if each.prefix)
-    return re.compile("|".join((r"\W*(?:flux|FLUX):", *prefixes)))
+    """What the options of all schedulers begin with."""
+    return re.compile("|".join(each.option_start for each in plugins.all_of("schedulers") if each.prefix))
 
 
 # --- the check of lines, the quick ways first

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import psycopg
-from sqlalchemy import Engine, event, make_url, select
+from sqlalchemy import make_url, select
 
 from modak.facts import Result
 from modak.ingest.reading import table
@@ -34,9 +32,7 @@ ROWS = HEADER + "".join(
 def opened(url: str) -> Iterator[Store]:
     """The database at an address, with the tables of this version; a new one has nothing in them."""
     file = Path(make_url(url).database or "")
-    if url.startswith("postgresql") and _is_empty(url):
-        _make_again(url)
-    elif url.startswith("sqlite") and not file.exists():
+    if url.startswith("sqlite") and not file.exists():
         file.write_bytes(_empty())
     else:
         upgrade(url, fill=False)
@@ -51,35 +47,6 @@ def _empty() -> bytes:
         file = Path(folder) / "modak.db"
         upgrade(f"sqlite:///{file}", fill=False)
         return file.read_bytes()
-
-
-def _is_empty(url: str) -> bool:
-    with psycopg.connect(url.replace("+psycopg", "")) as connection:
-        return connection.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,)
-
-
-_SAID: list[tuple[str, Any]] = []
-"""What the first upgrade of an empty PostgreSQL database told the server."""
-
-
-def _make_again(url: str) -> None:
-    """An empty PostgreSQL database gets its tables as the first one did: most of an upgrade's time is Alembic's, not the server's."""
-    if _SAID:
-        with psycopg.connect(url.replace("+psycopg", "")) as connection, connection.pipeline():
-            for statement, values in _SAID:
-                connection.execute(statement, values)
-    else:
-        said = []
-
-        def note(_connection: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
-            said.append((statement, values))
-
-        event.listen(Engine, "before_cursor_execute", note)
-        try:
-            upgrade(url, fill=False)
-        finally:
-            event.remove(Engine, "before_cursor_execute", note)
-        _SAID.extend(said)
 
 
 def applications(store: Store) -> set[str]:
