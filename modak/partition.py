@@ -192,7 +192,7 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
     """The limit of the partition that the request's nodes, threads, time or memory exceed, for a message; empty: it takes the job."""
     options, node = request.job_options, partition.node
     nodes, seconds = _nodes(request), options.wall_time_limit
-    threads = _ranks_per_node(request) * _threads(request)
+    threads = _ranks_per_node(request) * (request.threads_per_rank or 1)
     memory = max(options.memory_limit or 0, (options.minimum_memory_per_processor or 0) * _cores(request, node))
     if memory and (has := with_part(partition, partition.queues, system).node.job_memory_gb) and memory > round(has * 1e9):
         return f"has {has:g} GB of memory per node"
@@ -211,7 +211,7 @@ def beyond(request: Request, partition: Partition, system: System, facts: Facts)
 
 def _cores(request: Request, node: Node) -> int:
     """The cores of a node that the request's counts take; open ones take one."""
-    options, ranks, threads = request.job_options, _ranks_per_node(request), _threads(request)
+    options, ranks, threads = request.job_options, _ranks_per_node(request), request.threads_per_rank or 1
     each = math.ceil(threads / (node.threads_per_core if node.needs_hyperthreads(ranks * threads) else 1))
     return min(max(options.core_count or 0, ranks * max(options.core_count_per_process or 1, each)), node.usable_cores)
 
@@ -247,11 +247,6 @@ def _ranks_per_node(request: Request) -> int:
     return math.ceil(total / nodes) if total and nodes else request.job_options.process_count_per_node or 1
 
 
-def _threads(request: Request) -> int:
-    """The threads of a rank; 1 if the request does not say."""
-    return request.application.threads or request.job_options.core_count_per_process or 1
-
-
 def _fewest(request: Request, partition: Partition, system: System, facts: Facts) -> int:
     """The fewest nodes of the partition that have room for the threads of the requested ranks; in training and inference with GPUs, a GPU
     for each rank. 1 if the request does not give ranks."""
@@ -260,7 +255,7 @@ def _fewest(request: Request, partition: Partition, system: System, facts: Facts
     if ranks is None:
         return 1
     gpus = min(options.request_gpus or 0, node.accelerators) if request.optimisation.app_type in LEARNING else 0
-    room = max(1, _room(partition, system, facts) // _threads(request))
+    room = max(1, _room(partition, system, facts) // (request.threads_per_rank or 1))
     return math.ceil(ranks / (options.process_count_per_node or gpus or room))
 
 

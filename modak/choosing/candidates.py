@@ -271,15 +271,15 @@ def _splits(request: Request, target: Target) -> Iterator[tuple[int, int | None]
     allowed = sorted(request.application.allowed_ranks)
     yield from ((ranks, None) for ranks in allowed)
     if target.node and request.job_options.process_count_per_node is None and stated_nodes(request) is None:
-        most = max(1, target.node.usable_cores // (request.application.threads or request.job_options.core_count_per_process or 1))
+        most = max(1, target.node.usable_cores // (request.threads_per_rank or 1))
         for ranks in allowed:
             yield from ((ranks, count) for count in range(most, most // 2, -1) if ranks % count == 0)
 
 
 def _denser(request: Request, target: Target) -> Iterator[tuple[int, int]]:
     """The allowed numbers of ranks on fewer nodes than by one rank for each NUMA domain: a few threads for each rank, or one."""
-    node, given = target.node, request.application.threads or request.job_options.core_count_per_process
-    if node and not given and request.job_options.process_count_per_node is None and stated_nodes(request) is None:
+    node = target.node
+    if node and not request.threads_per_rank and request.job_options.process_count_per_node is None and stated_nodes(request) is None:
         for per_node in sorted({*with_few_threads(node), node.usable_cores}):
             yield from ((ranks, per_node) for ranks in sorted(request.application.allowed_ranks) if ranks % per_node == 0)
 

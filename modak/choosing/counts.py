@@ -42,11 +42,9 @@ def stated_counts(request: Request, target: Target, *, distributed: bool = False
 
     ``distributed``: results say that the run has several processes, whether the request says so or not.
     """
-    options, application = request.job_options, request.application
-    ranks = application.mpi_ranks
+    ranks, threads = request.application.mpi_ranks, request.threads_per_rank
     nodes, per_node, notes = _nodes_of_ranks(request)
-    threads = application.threads or options.core_count_per_process
-    cores, fewer_cores = _cores_that_are_there(options.core_count, target)
+    cores, fewer_cores = _cores_that_are_there(request.job_options.core_count, target)
     if cores and not per_node and not ranks and is_single_threaded(request):
         per_node = max(1, cores // (threads or 1))
     elif cores and threads is None and (per_node or not (distributed or is_distributed(request))):
