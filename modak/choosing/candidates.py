@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -64,6 +65,15 @@ class Candidates:
     """Those of serial runs of a parallel program, which stay on the fewest nodes."""
     stopped: tuple[tuple[int, Stop], ...] = ()
     """Runs of these shapes that were stopped, each with the place of its shape."""
+
+    @property
+    def pairs(self) -> list[tuple[Shape, Ints]]:
+        """Each shape with its node counts."""
+        return list(zip(self.shapes, self.nodes, strict=True))
+
+    def with_pairs(self, pairs: Sequence[tuple[Shape, Ints]], **others: Any) -> Candidates:
+        """The same with other shapes, each with its node counts, and other values of ``others``."""
+        return replace(self, shapes=tuple(shape for shape, _ in pairs), nodes=tuple(nodes for _, nodes in pairs), **others)
 
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
@@ -231,7 +241,7 @@ def _allowed_grids(
             found = enumerate_candidates(asked, target, curves)
         except Infeasible:
             continue
-        for shape, grid in zip(found.shapes, found.nodes, strict=True):
+        for shape, grid in found.pairs:
             if int(grid[0]) * shape.ranks_per_node == ranks:
                 grids.setdefault(shape, []).append(int(grid[0]))
                 first = first or found
