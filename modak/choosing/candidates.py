@@ -129,7 +129,7 @@ def _most_nodes(search: CandidateSearch, largest: int) -> int | None:
 
 def _shapes(search: CandidateSearch, measured: Iterable[Shape]) -> Shapes:
     """The ``measured`` shapes that have the requested counts, else those on another number of GPUs, else shapes by rules of thumb."""
-    whole = [each for shape in measured for each in _completed(search, shape)]
+    whole = [_completed(search, shape) for shape in measured]
     if shapes := _possible(search, whole):
         return _with_parallel(search, shapes) if _are_serial(search, shapes) else Shapes(shapes)
     gpus = search.counts.gpus_per_node
@@ -325,18 +325,18 @@ def _several_processes(search: CandidateSearch, shapes: Sequence[Shape], largest
     return (Notice(field="optimisation.framework", message=message),)
 
 
-def _completed(search: CandidateSearch, shape: Shape) -> Iterable[Shape]:
-    """The shape; if results do not give its ranks and threads, one shape for each layout that the rules of thumb give."""
+def _completed(search: CandidateSearch, shape: Shape) -> Shape:
+    """The shape; if results do not give its ranks and threads, with the layout that the rules of thumb give."""
     if shape.ranks_per_node:
-        return (shape,)
+        return shape
     counts, node = search.counts, search.target.node
     together = (counts.ranks_per_node or 1) * (shape.threads_per_rank or 1)
     if not counts.threads_per_rank and (node is None or together <= node.hardware_threads):  # else they were those of fewer ranks
         counts = replace(counts, threads_per_rank=shape.threads_per_rank or None)
-    layouts = topology_shapes(replace(search, counts=counts)).shapes
+    (layout,) = topology_shapes(replace(search, counts=counts)).shapes
     names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads")
     origin: Origin = "assumed" if search.distributed else "fuller" if shape.origin == "fuller" else "evidence"
-    return (replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin) for layout in layouts)
+    return replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin)
 
 
 def _possible(search: CandidateSearch, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
