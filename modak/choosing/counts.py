@@ -209,8 +209,13 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
     if counts.nodes and counts.nodes > limit:
         message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {limit}"
         raise Infeasible(message, field=_field_of_nodes(request))
-    usable = memory.usable_gb(target)
-    asked = request.job_options.memory_limit
+    _check_memory(counts, request, target)
+    if request.job_options.request_gpus and target.node and not target.node.accelerators:
+        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
+
+
+def _check_memory(counts: StatedCounts, request: Request, target: Target) -> None:
+    usable, asked = memory.usable_gb(target), request.job_options.memory_limit
     if usable and asked and asked > round(usable * 1e9):
         requested, there = memory.gigabytes(asked / 1e9), memory.gigabytes(usable)
         most = target.whole_node.job_memory_gb if target.whole_node else None
@@ -221,8 +226,6 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
     smt = target.node is not None and target.node.needs_hyperthreads(ranks * threads)
     if fault := memory.obstacle(request, target, Shape(ranks, threads, hyperthreads=smt)):
         raise Infeasible(fault.message, field=fault.field)
-    if request.job_options.request_gpus and target.node and not target.node.accelerators:
-        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
 
 
 def _field_of_nodes(request: Request) -> str:
