@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -209,7 +208,7 @@ def _second_tries(request: Request, decision: Decision, facts: Facts, runs: Sequ
     yield from (why for why in decision.candidates.decisions if why.startswith(LEFT_OUT))
     failed = failed_once(request, decision.target, decision.candidates, facts)
     for one in runs:
-        if (decision.shape_at(one.index), int(decision.scored.nodes[one.index])) in failed:
+        if (decision.shape_at(one.index), decision.nodes_at(one.index)) in failed:
             yield f"{described(decision, one.index)}: {FAILED_ONCE}"
 
 
@@ -241,10 +240,8 @@ def _chosen(request: Request, facts: Facts) -> Decision:
 
 def _runnable(candidates: Candidates, request: Request, target: Target, facts: Facts) -> Candidates:
     """The candidates without those whose graph compiler no suitable image has: their scripts would run without it."""
-    kept = [not missing_compilers(request, facts, target, shape) for shape in candidates.shapes]
-    if not any(kept):  # it is a part of the framework and cannot be switched off
-        return candidates
-    return replace(candidates, shapes=tuple(compress(candidates.shapes, kept)), nodes=tuple(compress(candidates.nodes, kept)))
+    kept = [pair for pair in candidates.pairs if not missing_compilers(request, facts, target, pair[0])]
+    return candidates.with_pairs(kept) if kept else candidates  # if none, it is a part of the framework and cannot be switched off
 
 
 def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Array | None = None) -> tuple[int, ...]:
@@ -390,7 +387,7 @@ def _next_to_measured(scored: Scored, here: Flags) -> Flags:
 def _run(request: Request, decision: Decision, index: int) -> CandidateRun:
     """A candidate as a point of its curve, or of the curve that it would begin."""
     scored, shape, own = decision.scored, decision.shape_at(index), decision.own_curve(index)
-    nodes = int(scored.nodes[index])
+    nodes = decision.nodes_at(index)
     curve = decision.evidence.predictions_at(index).curve
     assert curve is not None  # noqa: S101 (its time is known)
     asked = _question(request, decision.target, shape).attributes

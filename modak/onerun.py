@@ -50,7 +50,7 @@ def _switched(request: Request, compiler: str | None) -> FrameworkOptions:
 
 def measurement(request: Request, facts: Facts, decision: Decision, index: int) -> Answer:
     """Plan and script of a run of one candidate: those of the request with its counts and switches, without constraints."""
-    shape, nodes = decision.shape_at(index), int(decision.scored.nodes[index])
+    shape, nodes = decision.shape_at(index), decision.nodes_at(index)
     gpus = gpus_asked(shape.gpus_per_node, decision.target)
     counts = {"node_count": nodes, "process_count_per_node": shape.ranks_per_node, "request_gpus": gpus}
     array = _first_of_array(request.job_options.job_array, decision.target.scheduler)
@@ -82,5 +82,5 @@ def _result_file(request: Request, decision: Decision, index: int) -> str | None
     if request.application.result_file is None:
         return None
     name = request.application.result_file.removesuffix(".json")
-    shape, nodes, variant = decision.shape_at(index), int(decision.scored.nodes[index]), int(decision.scored.shape[index])
+    shape, nodes, variant = decision.shape_at(index), decision.nodes_at(index), int(decision.scored.shape[index])
     return f"{name}-{nodes}x{shape.ranks_per_node}x{shape.threads_per_rank}-{variant}"

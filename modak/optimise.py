@@ -139,7 +139,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
 def _software(request: Request, decision: Decision, index: int) -> tuple[Software, tuple[Hashable, ...]]:
     """Image and rules of a candidate, and their cache key. They depend on the number of nodes only where results name images, otherwise on
     whether there are several."""
-    target, shape, nodes, facts = decision.target, decision.shape_at(index), int(decision.scored.nodes[index]), decision.facts
+    target, shape, nodes, facts = decision.target, decision.shape_at(index), decision.nodes_at(index), decision.facts
     launcher, _ = choose_launcher(request, target, nodes * shape.ranks_per_node)
     key = (decision.asked, *software_fields_key(request), shape, launcher, nodes if facts.names_images else nodes > 1)
     found = facts.software.get(key, lambda: choose_software(_for_software(request, decision), facts, target, shape, nodes, launcher))

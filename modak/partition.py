@@ -190,28 +190,47 @@ def _open(request: Request, system: System) -> list[Partition]:
 
 def beyond(request: Request, partition: Partition, system: System, facts: Facts) -> str:
     """The limit of the partition that the request's nodes, threads, time or memory exceed, for a message; empty: it takes the job."""
-    options, node = request.job_options, partition.node
-    nodes, seconds = _nodes(request), options.wall_time_limit
-    threads = _ranks_per_node(request) * _threads(request)
-    memory = max(options.memory_limit or 0, (options.minimum_memory_per_processor or 0) * _cores(request, node))
-    if memory and (has := with_part(partition, partition.queues, system).node.job_memory_gb) and memory > round(has * 1e9):
-        return f"has {has:g} GB of memory per node"
-    if (options.core_count or 0) > node.usable_cores or threads > node.hardware_threads:
-        return f"has {counted(node.usable_cores, 'core')} per node for jobs"
-    queues = partition.queues_for(nodes) if nodes else partition.queues
-    if nodes and (nodes > partition.job_nodes or (partition.queues and not queues)):
-        return f"takes jobs of {_sizes(partition)}"
-    if not nodes and (least := _fewest(request, partition, system, facts)) > _ranges(partition)[-1][1]:
-        return f"takes jobs of {_sizes(partition)}, and the ranks need {least}"
+    return (
+        _beyond_memory(request, partition, system)
+        or _beyond_cores(request, partition.node)
+        or _beyond_nodes(request, partition, system, facts)
+        or _beyond_time(request, partition)
+    )
+
+
+def _beyond_memory(request: Request, partition: Partition, system: System) -> str:
+    options = request.job_options
+    asked = max(options.memory_limit or 0, (options.minimum_memory_per_processor or 0) * _cores(request, partition.node))
+    has = with_part(partition, partition.queues, system).node.job_memory_gb if asked else None
+    return f"has {has:g} GB of memory per node" if has and asked > round(has * 1e9) else ""
+
+
+def _beyond_cores(request: Request, node: Node) -> str:
+    threads = _ranks_per_node(request) * (request.threads_per_rank or 1)
+    more = (request.job_options.core_count or 0) > node.usable_cores or threads > node.hardware_threads
+    return f"has {counted(node.usable_cores, 'core')} per node for jobs" if more else ""
+
+
+def _beyond_nodes(request: Request, partition: Partition, system: System, facts: Facts) -> str:
+    if nodes := _nodes(request):
+        takes = nodes <= partition.job_nodes and (partition.queues_for(nodes) or not partition.queues)
+        return "" if takes else f"takes jobs of {_sizes(partition)}"
+    least = _fewest(request, partition, system, facts)
+    return f"takes jobs of {_sizes(partition)}, and the ranks need {least}" if least > _ranges(partition)[-1][1] else ""
+
+
+def _beyond_time(request: Request, partition: Partition) -> str:
+    nodes, seconds = _nodes(request), request.job_options.wall_time_limit
     if not seconds:
         return ""
+    queues = partition.queues_for(nodes) if nodes else partition.queues
     longest = max(map(partition.longest_in, queues), default=partition.max_wall_time_s)
     return f"runs such jobs for at most {clock(int(longest))}" if longest and seconds > longest else ""
 
 
 def _cores(request: Request, node: Node) -> int:
     """The cores of a node that the request's counts take; open ones take one."""
-    options, ranks, threads = request.job_options, _ranks_per_node(request), _threads(request)
+    options, ranks, threads = request.job_options, _ranks_per_node(request), request.threads_per_rank or 1
     each = math.ceil(threads / (node.threads_per_core if node.needs_hyperthreads(ranks * threads) else 1))
     return min(max(options.core_count or 0, ranks * max(options.core_count_per_process or 1, each)), node.usable_cores)
 
@@ -247,11 +266,6 @@ def _ranks_per_node(request: Request) -> int:
     return math.ceil(total / nodes) if total and nodes else request.job_options.process_count_per_node or 1
 
 
-def _threads(request: Request) -> int:
-    """The threads of a rank; 1 if the request does not say."""
-    return request.application.threads or request.job_options.core_count_per_process or 1
-
-
 def _fewest(request: Request, partition: Partition, system: System, facts: Facts) -> int:
     """The fewest nodes of the partition that have room for the threads of the requested ranks; in training and inference with GPUs, a GPU
     for each rank. 1 if the request does not give ranks."""
@@ -260,7 +274,7 @@ def _fewest(request: Request, partition: Partition, system: System, facts: Facts
     if ranks is None:
         return 1
     gpus = min(options.request_gpus or 0, node.accelerators) if request.optimisation.app_type in LEARNING else 0
-    room = max(1, _room(partition, system, facts) // _threads(request))
+    room = max(1, _room(partition, system, facts) // (request.threads_per_rank or 1))
     return math.ceil(ranks / (options.process_count_per_node or gpus or room))
 
 

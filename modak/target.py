@@ -328,8 +328,7 @@ def _scheduler(request: Request, system: System | None) -> tuple[str, tuple[Noti
 
 def _runtime(asked: str | None, system: System) -> tuple[RuntimePolicy | None, tuple[str, ...], tuple[Notice, ...]]:
     """The runtime, why, and a warning if it is not the requested one."""
-    allowed = tuple(policy for policy in system.runtimes if policy.allowed)
-    first = allowed[0] if allowed else None
+    first = next((policy for policy in system.runtimes if policy.allowed), None)
     if asked is None:
         return first, _why_first(first, system), ()
     if asked == "none":
@@ -340,13 +339,9 @@ def _runtime(asked: str | None, system: System) -> tuple[RuntimePolicy | None, t
     twin = next((policy for policy in same if policy.allowed), None)
     if twin and twin is same[0]:  # the site's word on the very runtime counts before that on its twin
         return twin, (f"runtime: {twin.name}, as requested and allowed on {system.name}",), ()
-    stated = _policy_text(same[0] if same else None)
-    message = f"{system.name} does not allow {asked}{stated}; allowed: {', '.join(p.name for p in allowed) or 'none'}"
     chosen = twin or first
-    used = f"{chosen.name} is used instead" if chosen else "the job runs without a container"
-    notes = (Notice(field="target.container_runtime", message=f"{message}; {used}"),)
     why = (f"runtime: {twin.name}, which runs the images of {asked}",) if twin else _why_first(first, system)
-    return chosen, why, notes
+    return chosen, why, (_not_allowed(asked, system, same[0] if same else None, chosen),)
 
 
 def _why_first(policy: RuntimePolicy | None, system: System) -> tuple[str, ...]:
@@ -355,6 +350,14 @@ def _why_first(policy: RuntimePolicy | None, system: System) -> tuple[str, ...]:
     refused = ", ".join(p.name for p in system.runtimes if not p.allowed)
     others = f" (not allowed: {refused})" if refused else ""
     return (f"runtime: {policy.name} if an image is used, the first that {system.name} allows{others}",)
+
+
+def _not_allowed(asked: str, system: System, policy: RuntimePolicy | None, chosen: RuntimePolicy | None) -> Notice:
+    """A warning that the site's ``policy`` does not allow the requested runtime, and which is used instead."""
+    allowed = ", ".join(one.name for one in system.runtimes if one.allowed) or "none"
+    used = f"{chosen.name} is used instead" if chosen else "the job runs without a container"
+    message = f"{system.name} does not allow {asked}{_policy_text(policy)}; allowed: {allowed}; {used}"
+    return Notice(field="target.container_runtime", message=message)
 
 
 def _policy_text(policy: RuntimePolicy | None) -> str:

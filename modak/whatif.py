@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from modak.errors import RequestError, unknown
@@ -83,23 +83,37 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     Choices are those of ``recommend``, as JSON. The two predictions are taken to err independently; if they err alike, the interval is
     wider than necessary.
     """
-    times = [choice["prediction"].get("value") for choice in (one, other)]
-    if None in times:
+    if None in (one["prediction"].get("value"), other["prediction"].get("value")):
         return ("the times cannot be compared: one of them is unknown (basis: none)",)
     if one == other:
         return ("A and B lead to the same choice",)
-    ratio, level = times[1] / times[0], one["prediction"]["level"]
+    return _times(one, other), *_amounts(one, other), *_workers(one, other)
+
+
+def _times(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The ratio of the times of two choices, with its interval."""
+    first, second = one["prediction"], other["prediction"]
+    ratio = second["value"] / first["value"]
     low, high = ratio / _apart(one, other), ratio * _apart(other, one)
     clear = "" if low > 1 or high < 1 else "; the interval includes 1, so either may be faster"
-    rests = " and ".join(dict.fromkeys(choice["prediction"]["basis"] for choice in (one, other)))
-    lines = [f"B takes {ratio:.3g} x the time of A ({level:.0%} interval {low:.3g} to {high:.3g}; {rests}){clear}"]
+    rests = " and ".join(dict.fromkeys((first["basis"], second["basis"])))
+    return f"B takes {ratio:.3g} x the time of A ({first['level']:.0%} interval {low:.3g} to {high:.3g}; {rests}){clear}"
+
+
+def _amounts(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """The ratios of node-hours, and of energy and cost where they are others."""
     ratios = {name: f"{other[key] / one[key]:.3g}" for name, key in AMOUNTS.items() if one.get(key) and other.get(key)}
-    lines += [f"B takes {said} x the {name} of A" for name, said in ratios.items() if name == "node-hours" or said != ratios["node-hours"]]
-    batches = [choice["configuration"].get("workers") for choice in (one, other)]
+    for name, said in ratios.items():
+        if name == "node-hours" or said != ratios["node-hours"]:
+            yield f"B takes {said} x the {name} of A"
+
+
+def _workers(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """The numbers of workers, if they differ in training."""
+    first, second = one["configuration"].get("workers"), other["configuration"].get("workers")
     training = any(choice["configuration"].get("global_batch") or choice["prediction"].get("per") == "epoch" for choice in (one, other))
-    if training and None not in batches and batches[0] != batches[1]:
-        lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training this changes the global batch, and what an epoch achieves")
-    return tuple(lines)
+    if training and None not in (first, second) and first != second:
+        yield f"B has {second} workers, A {first}: in training this changes the global batch, and what an epoch achieves"
 
 
 def same_work(one: Any, other: Any) -> bool:

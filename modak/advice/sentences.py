@@ -278,7 +278,7 @@ def _grows(chosen: Chosen) -> str | None:
         "nodes": ("nodes", "node_count", nodes),
         "ranks": ("ranks", "process_count_per_node", options.process_count_per_node or application.mpi_ranks),
         "gpus": ("GPUs", "request_gpus", options.request_gpus),
-        "threads": ("threads", "threads", application.threads or options.core_count_per_process),
+        "threads": ("threads", "threads", chosen.request.threads_per_rank),
     }
     size, field, given = counts[chosen.curve.scale]
     larger = f"on twice the {size} the problem is twice as large, ideally in the same time"
@@ -349,7 +349,7 @@ def _gpus(chosen: Chosen) -> str | None:
 def _cores(chosen: Chosen) -> str | None:
     """How many cores a node has, or go with a GPU, is not known: the only rank of a node, or each with a GPU, gets one."""
     options, shape = chosen.request.job_options, chosen.shape
-    given = chosen.request.application.threads or options.core_count_per_process or options.core_count
+    given = chosen.request.threads_per_rank or options.core_count
     curve = chosen.curve
     stated_there = curve and (curve.layout_on(shape.gpus_per_node).threads_per_rank or curve.scale == "threads")
     if chosen.target.system or given or stated_there or shape.threads_per_rank > 1:
@@ -488,7 +488,7 @@ def _array(chosen: Chosen) -> str | None:
 def _serial(chosen: Chosen) -> str | None:
     """Each job of an array is given all cores of a node by the rule of thumb, though its program may use one of them."""
     options, shape = chosen.request.job_options, chosen.shape
-    cores = chosen.request.application.threads or options.core_count_per_process or options.core_count
+    cores = chosen.request.threads_per_rank or options.core_count
     guessed = shape.origin == "topology" and shape.workers_per_node == 1 < shape.threads_per_rank and not shape.gpus_per_node
     if _array(chosen) is None or cores or not guessed or chosen.nodes > 1 or not leaves_threads_open(chosen.request):
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,15 @@ class Candidates:
     stopped: tuple[tuple[int, Stop], ...] = ()
     """Runs of these shapes that were stopped, each with the place of its shape."""
 
+    @property
+    def pairs(self) -> list[tuple[Shape, Ints]]:
+        """Each shape with its node counts."""
+        return list(zip(self.shapes, self.nodes, strict=True))
+
+    def with_pairs(self, pairs: Sequence[tuple[Shape, Ints]], **others: Any) -> Candidates:
+        """The same with other shapes, each with its node counts, and other values of ``others``."""
+        return replace(self, shapes=tuple(shape for shape, _ in pairs), nodes=tuple(nodes for _, nodes in pairs), **others)
+
 
 def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curve]) -> Candidates:
     """Every configuration of the request that can run on the target.
@@ -119,7 +129,7 @@ def _most_nodes(search: CandidateSearch, largest: int) -> int | None:
 
 def _shapes(search: CandidateSearch, measured: Iterable[Shape]) -> Shapes:
     """The ``measured`` shapes that have the requested counts, else those on another number of GPUs, else shapes by rules of thumb."""
-    whole = [each for shape in measured for each in _completed(search, shape)]
+    whole = [_completed(search, shape) for shape in measured]
     if shapes := _possible(search, whole):
         return _with_parallel(search, shapes) if _are_serial(search, shapes) else Shapes(shapes)
     gpus = search.counts.gpus_per_node
@@ -231,7 +241,7 @@ def _allowed_grids(
             found = enumerate_candidates(asked, target, curves)
         except Infeasible:
             continue
-        for shape, grid in zip(found.shapes, found.nodes, strict=True):
+        for shape, grid in found.pairs:
             if int(grid[0]) * shape.ranks_per_node == ranks:
                 grids.setdefault(shape, []).append(int(grid[0]))
                 first = first or found
@@ -271,15 +281,15 @@ def _splits(request: Request, target: Target) -> Iterator[tuple[int, int | None]
     allowed = sorted(request.application.allowed_ranks)
     yield from ((ranks, None) for ranks in allowed)
     if target.node and request.job_options.process_count_per_node is None and stated_nodes(request) is None:
-        most = max(1, target.node.usable_cores // (request.application.threads or request.job_options.core_count_per_process or 1))
+        most = max(1, target.node.usable_cores // (request.threads_per_rank or 1))
         for ranks in allowed:
             yield from ((ranks, count) for count in range(most, most // 2, -1) if ranks % count == 0)
 
 
 def _denser(request: Request, target: Target) -> Iterator[tuple[int, int]]:
     """The allowed numbers of ranks on fewer nodes than by one rank for each NUMA domain: a few threads for each rank, or one."""
-    node, given = target.node, request.application.threads or request.job_options.core_count_per_process
-    if node and not given and request.job_options.process_count_per_node is None and stated_nodes(request) is None:
+    node = target.node
+    if node and not request.threads_per_rank and request.job_options.process_count_per_node is None and stated_nodes(request) is None:
         for per_node in sorted({*with_few_threads(node), node.usable_cores}):
             yield from ((ranks, per_node) for ranks in sorted(request.application.allowed_ranks) if ranks % per_node == 0)
 
@@ -315,18 +325,18 @@ def _several_processes(search: CandidateSearch, shapes: Sequence[Shape], largest
     return (Notice(field="optimisation.framework", message=message),)
 
 
-def _completed(search: CandidateSearch, shape: Shape) -> Iterable[Shape]:
-    """The shape; if results do not give its ranks and threads, one shape for each layout that the rules of thumb give."""
+def _completed(search: CandidateSearch, shape: Shape) -> Shape:
+    """The shape; if results do not give its ranks and threads, with the layout that the rules of thumb give."""
     if shape.ranks_per_node:
-        return (shape,)
+        return shape
     counts, node = search.counts, search.target.node
     together = (counts.ranks_per_node or 1) * (shape.threads_per_rank or 1)
     if not counts.threads_per_rank and (node is None or together <= node.hardware_threads):  # else they were those of fewer ranks
         counts = replace(counts, threads_per_rank=shape.threads_per_rank or None)
-    layouts = topology_shapes(replace(search, counts=counts)).shapes
+    (layout,) = topology_shapes(replace(search, counts=counts)).shapes
     names = ("ranks_per_node", "threads_per_rank", "gpus_per_node", "hyperthreads")
     origin: Origin = "assumed" if search.distributed else "fuller" if shape.origin == "fuller" else "evidence"
-    return (replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin) for layout in layouts)
+    return replace(shape, **{name: getattr(layout, name) for name in names}, origin=origin)
 
 
 def _possible(search: CandidateSearch, shapes: Iterable[Shape]) -> tuple[Shape, ...]:

@@ -116,13 +116,13 @@ def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
     found, work = decision.evidence.predictions_at(decision.best), request.optimisation.workload
     if found.curve is None or found.problem_sizes or not {"dataset", "params"} & {*found.differences}:
         return ()
-    numbers = {name: value for name, value in work.params.items() if magnitude(parameter(value)) is not None}
-    dataset = ("dataset",) if work.dataset and tells_of_work(found.curve) else ()
-    texts = *dataset, *(PARAMETER + name for name in work.params if name not in numbers)
-    if not numbers or not texts or not _follows_trend_without(texts, request, decision):
+    params = [PARAMETER + name for name, value in work.params.items() if magnitude(parameter(value)) is None]
+    texts = [*(["dataset"] if work.dataset and tells_of_work(found.curve) else []), *params]
+    has_numbers = len(params) < len(work.params)
+    if not (has_numbers and texts and _follows_trend_without(texts, request, decision)):
         return ()
-    but_one = {name: tuple(other for other in texts if other != name) for name in texts} if len(texts) > 1 else {}
-    return tuple(name for name, others in but_one.items() if not _follows_trend_without(others, request, decision)) or texts
+    needed = [name for name in texts if not _follows_trend_without({*texts} - {name}, request, decision)]
+    return tuple(needed or texts)
 
 
 def _follows_trend_without(names: Collection[str], request: Request, decision: Decision) -> bool:

@@ -42,11 +42,9 @@ def stated_counts(request: Request, target: Target, *, distributed: bool = False
 
     ``distributed``: results say that the run has several processes, whether the request says so or not.
     """
-    options, application = request.job_options, request.application
-    ranks = application.mpi_ranks
+    ranks, threads = request.application.mpi_ranks, request.threads_per_rank
     nodes, per_node, notes = _nodes_of_ranks(request)
-    threads = application.threads or options.core_count_per_process
-    cores, fewer_cores = _cores_that_are_there(options.core_count, target)
+    cores, fewer_cores = _cores_that_are_there(request.job_options.core_count, target)
     if cores and not per_node and not ranks and is_single_threaded(request):
         per_node = max(1, cores // (threads or 1))
     elif cores and threads is None and (per_node or not (distributed or is_distributed(request))):
@@ -211,8 +209,13 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
     if counts.nodes and counts.nodes > limit:
         message = f"{counts.nodes} nodes requested, but a job on {target.title} can have at most {limit}"
         raise Infeasible(message, field=_field_of_nodes(request))
-    usable = memory.usable_gb(target)
-    asked = request.job_options.memory_limit
+    _check_memory(counts, request, target)
+    if request.job_options.request_gpus and target.node and not target.node.accelerators:
+        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
+
+
+def _check_memory(counts: StatedCounts, request: Request, target: Target) -> None:
+    usable, asked = memory.usable_gb(target), request.job_options.memory_limit
     if usable and asked and asked > round(usable * 1e9):
         requested, there = memory.gigabytes(asked / 1e9), memory.gigabytes(usable)
         most = target.whole_node.job_memory_gb if target.whole_node else None
@@ -223,8 +226,6 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
     smt = target.node is not None and target.node.needs_hyperthreads(ranks * threads)
     if fault := memory.obstacle(request, target, Shape(ranks, threads, hyperthreads=smt)):
         raise Infeasible(fault.message, field=fault.field)
-    if request.job_options.request_gpus and target.node and not target.node.accelerators:
-        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
 
 
 def _field_of_nodes(request: Request) -> str:

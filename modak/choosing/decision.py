@@ -80,11 +80,15 @@ class Decision:
     @property
     def nodes(self) -> int:
         """Number of nodes of the chosen candidate."""
-        return int(self.scored.nodes[self.best])
+        return self.nodes_at(self.best)
 
     def shape_at(self, index: int) -> Shape:
         """Shape of one candidate."""
         return self.candidates.shapes[int(self.scored.shape[index])]
+
+    def nodes_at(self, index: int) -> int:
+        """Number of nodes of one candidate."""
+        return int(self.scored.nodes[index])
 
     def own_curve(self, index: int) -> Curve | None:
         """The curve measured in exactly the configuration of one candidate; ``None``: its prediction rests on others, or on a ratio."""
@@ -220,7 +224,7 @@ def _with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:
 def choice_of(decision: Decision, index: int, software: Software | None = None, why_not: str | None = None) -> Choice:
     """One candidate in the form of the answer."""
     scored = decision.scored
-    shape, nodes = decision.shape_at(index), int(scored.nodes[index])
+    shape, nodes = decision.shape_at(index), decision.nodes_at(index)
     shape = in_image(shape, software) if software else shape
     image = software.reference if software else None
     ranks = decision.candidates.given.ranks

@@ -54,10 +54,9 @@ def _without_failed(request: Request, target: Target, found: Candidates, facts: 
         return found
     what = listed([_in_words(one, others=others) for one, others in _together(told)], SHOWN, "; ")
     why = (*found.decisions, f"{LEFT_OUT}{what} ({_MENDED})")
-    kept = [nodes[~fails] for nodes, fails in zip(found.nodes, out, strict=True)]
-    if any(map(len, kept)):
-        shapes = tuple(shape for shape, nodes in zip(found.shapes, kept, strict=True) if len(nodes))
-        return replace(found, shapes=shapes, nodes=tuple(filter(len, kept)), decisions=why)
+    kept = [(shape, nodes[~fails]) for (shape, nodes), fails in zip(found.pairs, out, strict=True) if not fails.all()]
+    if kept:
+        return found.with_pairs(kept, decisions=why)
     if more := _more_nodes(request, found, told):
         on_more = (np.array([more], dtype=np.int64),) * len(found.shapes)
         return _without_failed(request, target, replace(found, nodes=on_more, decisions=why), facts)
@@ -70,8 +69,8 @@ def _without_failed(request: Request, target: Target, found: Candidates, facts: 
 def failed_once(request: Request, target: Target, found: Candidates, facts: Facts) -> frozenset[tuple[Shape, int]]:
     """The shapes and numbers of nodes of candidates of which a run failed, so that another one shows whether it was by chance."""
     _, once, _ = _failing(request, target, found, facts)
-    pairs = zip(found.shapes, found.nodes, once, strict=True) if once else ()
-    return frozenset((shape, int(size)) for shape, nodes, failed in pairs for size in nodes[failed])
+    pairs = zip(found.pairs, once, strict=True) if once else ()
+    return frozenset((shape, int(size)) for (shape, nodes), failed in pairs for size in nodes[failed])
 
 
 def failed_at_other_problems(request: Request, target: Target, found: Candidates, shape: Shape, nodes: int, facts: Facts) -> int:
@@ -119,7 +118,7 @@ def _failing(request: Request, target: Target, found: Candidates, facts: Facts) 
     request = with_problem(request, found.problem)
     curves = usable_curves(request, target, facts.models)
     out, once, told = list[Flags](), list[Flags](), dict[Failed, bool]()
-    for shape, nodes in zip(found.shapes, found.nodes, strict=True):
+    for shape, nodes in found.pairs:
         asked = closed(curves, question(request, target, shape))
         telling = list(_telling(asked, shape, nodes, curves, failed))
         by_chance = (min(one.count, TRIES) * itself for one, itself, _ in telling if one.series.metric != OUT_OF_MEMORY)

@@ -32,7 +32,7 @@ def most_ranks(request: Request, target: Target) -> int | None:
     """The most ranks of a node that fit its memory, if possible as many in each of its NUMA domains; ``None``: too little is known."""
     fitting, cores = _room_for(request, target), cores_with_memory(request, target)
     if cores is not None:
-        each = request.application.threads or request.job_options.core_count_per_process or 1
+        each = request.threads_per_rank or 1
         fitting = cores // each if fitting is None else min(fitting, cores // each)
     if target.node is None or fitting is None:
         return None

@@ -64,7 +64,7 @@ def _failed_line(request: Request, decision: Decision) -> Iterator[str]:
     if not decision.facts.failed:
         return
     target, facts, shape, nodes = decision.target, decision.facts, decision.shape, decision.nodes
-    alone = replace(decision.candidates, shapes=(shape,), nodes=(np.array([nodes]),))
+    alone = decision.candidates.with_pairs([(shape, np.array([nodes]))])
     if failed_once(request, target, alone, facts):
         yield f"{described(decision, decision.best)}: {FAILED_ONCE}"
     elif count := failed_at_other_problems(request, target, decision.candidates, shape, nodes, facts):
@@ -236,7 +236,7 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
 
 def described(decision: Decision, index: int) -> str:
     """A candidate in words: nodes, layout, switches that are on, and the batch if candidates differ in it."""
-    shape, nodes = decision.shape_at(index), int(decision.scored.nodes[index])
+    shape, nodes = decision.shape_at(index), decision.nodes_at(index)
     batches = {each.batch_size for each in decision.candidates.shapes}
     batch = f"batch size {shape.batch_size}" if shape.batch_size and len(batches) > 1 else None
     on = [text for text in (shape.compiler, shape.precision, "opt-build" if shape.opt_build else None, batch) if text]

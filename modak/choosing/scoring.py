@@ -286,7 +286,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
         ((_, found),) = predicted(shape, np.array([size]), Predictor(curves, [size], power))
         return found
 
-    pairs = list(zip(candidates.shapes, candidates.nodes, strict=True))
+    pairs = candidates.pairs
     of_all = Predictor(curves, np.concatenate(candidates.nodes), power)
     found = [(place, portion) for place, (shape, sizes) in enumerate(pairs) for portion in predicted(shape, sizes, of_all)]
     predictions, references = _references(found, pairs, target.job_nodes or (1, math.inf), alone)

@@ -47,13 +47,13 @@ def with_switches(candidates: Candidates, request: Request, target: Target, resu
     """
     known = tuple(results)
     tried = tuple(SwitchEvidence(switch, pairs(known, switch.column, switch.on, switch.off)) for switch in left_open(request))
-    found = list(zip(candidates.shapes, candidates.nodes, strict=True))
+    found = candidates.pairs
     for each in tried:
         measured = {bare(shape) for shape, _ in found}
         may = [pair for pair in found if may_have(each.switch, pair[0], target, no_image) and _helps(request, target, *pair, each)]
         copies = [(each.switch.turned_on(shape), nodes) for shape, nodes in may]
         found = [*(pair for pair in copies if bare(pair[0]) not in measured), *found]
-    return replace(candidates, shapes=tuple(shape for shape, _ in found), nodes=tuple(nodes for _, nodes in found), tried=tried)
+    return candidates.with_pairs(found, tried=tried)
 
 
 def bare(shape: Shape) -> Shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -58,30 +58,42 @@ class Shapes(NamedTuple):
 
 
 def topology_shapes(search: CandidateSearch) -> Shapes:
-    """Shapes by the rules of thumb, and warnings."""
-    counts, node, warnings, why = search.counts, search.target.node, list[Notice](), list[str]()
-    shapes: list[Shape] = []
-    gpus = _topology_gpus(search)
-    with_memory = memory.cores_with_memory(search.request, search.target)
-    cores = cores_with(search.request, node, gpus) if node else counts.cores or 1
-    share = min(cores, sys.maxsize if with_memory is None else with_memory, counts.cores or sys.maxsize)
-    base = replace(
-        _software(search), gpus_per_node=gpus, origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
+    """The one shape by the rules of thumb, and warnings."""
+    counts, node, gpus = search.counts, search.target.node, _topology_gpus(search)
+    most, numa = _rank_count(search, gpus)
+    fitting = _with_memory(search, gpus)
+    ranks = counts.even_ranks(min(most, fitting, _on_enough_nodes(search), _with_cores(search, gpus)))
+    threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, _shared_cores(search, gpus) // ranks))
+    shape = replace(
+        _software(search),
+        ranks_per_node=ranks,
+        threads_per_rank=threads,
+        gpus_per_node=gpus,
+        hyperthreads=node is not None and node.needs_hyperthreads(ranks * threads),
+        numa_mode=numa,
+        origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology",
     )
-    for most, numa in _rank_counts(search, gpus):
-        ranks = counts.even_ranks(min(most, _on_enough_nodes(search), _with_cores(search, gpus), fitting := _with_memory(search, gpus)))
-        if fitting < most:
-            why.append(f"ranks per node: at most {fitting}, because {memory.demand(search.request)}")
-        threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, share // ranks))
-        smt = node is not None and node.needs_hyperthreads(ranks * threads)
-        if node and ranks * threads > node.hardware_threads:
-            text = f"{ranks} ranks x {counted(threads, 'thread')} oversubscribe a node with {node.usable_cores} cores"
-            warnings.append(Notice(field=_where_they_are_asked_for(search), message=text))
-        if counts.cores and ranks > counts.cores:
-            text = f"{counted(counts.cores, 'core')} per node requested, but the {ranks} ranks of a node take one each"
-            warnings.append(Notice(field="job_options.core_count", message=text))
-        shapes.append(replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt, numa_mode=numa))
-    return Shapes(tuple(dict.fromkeys(shapes)), tuple(why), tuple(warnings))
+    why = (f"ranks per node: at most {fitting}, because {memory.demand(search.request)}",) if fitting < most else ()
+    return Shapes((shape,), why, tuple(_too_many(search, ranks, threads)))
+
+
+def _shared_cores(search: CandidateSearch, gpus: int) -> int:
+    """The cores of a node that its ranks share, on so many of its GPUs."""
+    node, given = search.target.node, search.counts.cores
+    with_memory = memory.cores_with_memory(search.request, search.target)
+    there = cores_with(search.request, node, gpus) if node else given or 1
+    return min(there, sys.maxsize if with_memory is None else with_memory, given or sys.maxsize)
+
+
+def _too_many(search: CandidateSearch, ranks: int, threads: int) -> Iterator[Notice]:
+    """Warnings of ranks and threads that are more than a node has room for, or than the request gives cores."""
+    node, cores = search.target.node, search.counts.cores
+    if node and ranks * threads > node.hardware_threads:
+        text = f"{ranks} ranks x {counted(threads, 'thread')} oversubscribe a node with {node.usable_cores} cores"
+        yield Notice(field=_where_they_are_asked_for(search), message=text)
+    if cores and ranks > cores:
+        text = f"{counted(cores, 'core')} per node requested, but the {ranks} ranks of a node take one each"
+        yield Notice(field="job_options.core_count", message=text)
 
 
 def _where_they_are_asked_for(search: CandidateSearch) -> str:
@@ -125,27 +137,25 @@ def _topology_gpus(search: CandidateSearch) -> int:
     return node.accelerators if search.distributed else 1
 
 
-def _rank_counts(search: CandidateSearch, gpus: int) -> Iterable[tuple[int, int | None]]:
-    """Ranks per node, each with the number of NUMA domains that it needs (``None``: any).
+def _rank_count(search: CandidateSearch, gpus: int) -> tuple[int, int | None]:
+    """Ranks per node, and the number of NUMA domains that they need (``None``: any).
 
     One rank for each GPU or NUMA domain is a rule of thumb, if a rank does not drive all GPUs of its node; a given total of ranks may need
     more on each of the nodes that a job can have.
     """
     request, counts, node = search.request, search.counts, search.target.node
-    if counts.ranks_per_node:
-        return [(counts.ranks_per_node, None)]
-    if not search.distributed:
-        return [(1, None)]
+    if counts.ranks_per_node or not search.distributed:
+        return counts.ranks_per_node or 1, None
     if gpus and (node is None or request.optimisation.app_type in LEARNING):
-        return [(_needed(search) if drives_all_gpus(request) else gpus, None)]
+        return (_needed(search) if drives_all_gpus(request) else gpus), None
     if node is None:
-        return [(counts.ranks or 1, None)]
+        return counts.ranks or 1, None
     if not gpus and (counts.threads_per_rank or search.single_threaded):
-        return [(_most(search), None)]
+        return _most(search), None
     domains, needed = node.standard_numa_domains, _needed(search)
     if gpus or needed > domains:
-        return [(max(gpus or domains, needed), None)]
-    return [(domains, domains if node.numa_modes else None)]
+        return max(gpus or domains, needed), None
+    return domains, domains if node.numa_modes else None
 
 
 def _needed(search: CandidateSearch) -> int:

@@ -40,20 +40,21 @@ def with_unmeasured(
         (replace(shape, mpi=mpi, mpi_from=whose) if mpi else shape, grid) for shape, grid in _layouts(request, target, found, chosen)
     ]
     new = dict([*_switched(target, found, no_image), *layouts])
-    pairs = [*zip(found.shapes, found.nodes, strict=True), *new.items()]
-    shapes, grids = zip(*pairs, strict=True)
     serial = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.serial}  # also with a switch turned
-    alone = [(shape.ranks_per_node, shape.threads_per_rank) in serial for shape in shapes]
     first = max(FIRST) * max(too_few, 1)
-    nodes = (grid if fixed else _sizes(grid, request, target, found, first) for grid, fixed in zip(grids, alone, strict=True))
-    return replace(found, shapes=shapes, nodes=tuple(nodes))
+
+    def sizes(shape: Shape, grid: Ints) -> Ints:
+        alone = (shape.ranks_per_node, shape.threads_per_rank) in serial
+        return grid if alone else _sizes(grid, request, target, found, first)
+
+    return found.with_pairs([(shape, sizes(shape, grid)) for shape, grid in (*found.pairs, *new.items())])
 
 
 def _switched(target: Target, found: Candidates, no_image: NoImage) -> Iterator[Pair]:
     """Every candidate with each open switch turned on, and turned off, that is none already."""
     seen = {bare(shape) for shape in found.shapes}
     for switch in _worth_trying(found):
-        for shape, grid in zip(found.shapes, found.nodes, strict=True):
+        for shape, grid in found.pairs:
             other = _other_way(switch, shape) if switch.is_on(shape) or may_have(switch, shape, target, no_image) else shape
             if bare(other) not in seen:
                 seen.add(bare(other))

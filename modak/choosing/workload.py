@@ -12,7 +12,7 @@ from modak.facts import same_name
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.startup import PARTS
 from modak.results.metrics import METRICS, Metric, metric, metric_of, work_unit
-from modak.results.units import parse_amount, singular
+from modak.results.units import Amount, parse_amount, singular
 from modak.tuning.setting import recorded
 
 
@@ -50,7 +50,7 @@ def units(request: Request, curve: Curve) -> Units | None:
     """
     work = request.optimisation.workload
     kind = metric_of(curve.series)
-    amount = parse_amount(work.amount) if work.amount else None
+    amount = _amount(work)
     if amount and (rate := work_unit(kind)) and amount.counts == rate.counts:
         return Units(amount.number, amount.one, rate.seconds)
     if amount and kind.per == amount.one == "sample":
@@ -70,6 +70,11 @@ def speed_printed(work: Workload) -> str | None:
     return work.metric.name if printed.is_rate or printed.per in (*PARTS, "sample") else None
 
 
+def _amount(work: Workload) -> Amount | None:
+    """The amount of work that the request gives; ``None``: it gives none."""
+    return parse_amount(work.amount) if work.amount else None
+
+
 def _samples_scale(work: Workload, curve: Curve) -> float:
     """The samples of a requested epoch over those of a measured one; 1 if either is not known."""
     measured = startup.samples_of(curve.series) if work.samples else None
@@ -81,7 +86,7 @@ def stated(work: Workload, per: Literal["epoch", "step"]) -> float | None:
 
     An amount of samples is so many epochs of the request's ``samples``.
     """
-    amount = parse_amount(work.amount) if work.amount else None
+    amount = _amount(work)
     if amount and amount.one == per:
         return amount.number
     if amount and amount.one == "sample" and per == "epoch" and work.samples:
@@ -104,7 +109,7 @@ def _of_run(work: Workload, curve: Curve) -> Units:
 
 def requested_lengths(work: Workload) -> dict[str, float]:
     """The requested length of the run, by unit: ``epochs``, ``steps``, or the unit of the amount."""
-    amount = parse_amount(work.amount) if work.amount else None
+    amount = _amount(work)
     said = {f"{per}s": count for per in PARTS if (count := stated(work, per))}
     return said | ({amount.counts: amount.number} if amount else {})
 
@@ -131,19 +136,19 @@ def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[st
     work = request.optimisation.workload
     convertible = [(curve, unit.per) for curve in curves if (unit := units(request, curve)) is not None]
     here = [pair for pair in convertible if same_name(pair[0].series.system) in places] or convertible
-    kinds = {per for _, per in here}
     of_its_dataset = {per for curve, per in here if work.dataset in (None, curve.series.dataset)}
-    if work.amount or any(stated(work, per) for per in PARTS):
+    if requested_lengths(work):
         of_its_dataset.discard("run")
+    kinds = of_its_dataset or {per for _, per in here}
     order = _preferred(work, [curve for curve, per in here if per == "run"])
-    kind = next((per for known in (of_its_dataset, kinds) for per in order if per in known), None)
+    kind = next((per for per in order if per in kinds), None)
     return tuple(curve for curve, per in convertible if per == kind)
 
 
 def _preferred(work: Workload, runs: Iterable[Curve]) -> tuple[str, ...]:
     """Units in order of preference. ``runs``: curves that are per run, which come first if neither request nor results give a length."""
-    if work.amount:
-        return parse_amount(work.amount).one, *PREFERRED
+    if amount := _amount(work):
+        return amount.one, *PREFERRED
     if not requested_lengths(work) and any(one.series.metric in METRICS and not startup.lengths(one.series.params) for one in runs):
         return "run", *PREFERRED
     return ("step", *PREFERRED) if work.steps else PREFERRED
@@ -191,17 +196,26 @@ def an_amount(counts: str) -> str:
 def unused_length(request: Request, curve: Curve, unit: Units | None) -> tuple[Notice, ...]:
     """A warning if the request gives a length of its run that times per epoch or step cannot use: ``5 ns``, or steps where the results
     are per epoch and the number of epochs is not given. ``unit`` as of :func:`units`."""
-    work, kind = request.optimisation.workload, metric_of(curve.series)
+    work = request.optimisation.workload
     per = next((name for name in PARTS if unit and unit.per == name), None)
-    if per is None:
+    unused = _unused_field(work, per, metric_of(curve.series)) if per else None
+    if unused is None:
         return ()
-    known = stated(work, per) is not None
-    used = ("samples",) if kind.per == "sample" else ()
-    given = [] if known else [name for name in ("steps", "epochs", "samples") if getattr(work, name) and name not in used]
-    counted = (per, "sample") if per == "epoch" and work.samples else (per,)
-    if work.amount and parse_amount(work.amount).one not in counted:
-        given = ["amount", *given]
-    rest = "" if known else f"; the predicted time is for one {per}: give workload.{per}s"
-    rest += ", or load the results again with their batch_size, nodes and ranks or GPUs" if per == "step" and work.samples and rest else ""
+    rest = ""
+    if only_one(work, per):
+        rest = f"; the predicted time is for one {per}: give workload.{per}s"
+        rest += ", or load the results again with their batch_size, nodes and ranks or GPUs" if per == "step" and work.samples else ""
     message = f"not used: the results give a time per {per}{rest}"
-    return tuple(Notice(field=f"optimisation.workload.{name}", message=message) for name in given[:1])
+    return (Notice(field=f"optimisation.workload.{unused}", message=message),)
+
+
+def _unused_field(work: Workload, per: Literal["epoch", "step"], kind: Metric) -> str | None:
+    """The first field with a length of the run that times ``per`` epoch or step, from results of this ``kind``, cannot use; ``None``: they
+    use all that is given."""
+    amount, of_samples = _amount(work), per == "epoch" and work.samples
+    if amount and amount.one != per and not (of_samples and amount.one == "sample"):
+        return "amount"
+    if stated(work, per) is not None:
+        return None
+    used = "samples" if kind.per == "sample" else None
+    return next((name for name in ("steps", "epochs", "samples") if getattr(work, name) and name != used), None)

@@ -27,3 +27,8 @@ class Request(Document):
     def workload_name(self) -> str | None:
         """The application whose results are used for the prediction."""
         return self.optimisation.workload.application or self.application.app_tag
+
+    @property
+    def threads_per_rank(self) -> int | None:
+        """The threads of a rank, as the application or the job's options give them; ``None``: neither does."""
+        return self.application.threads or self.job_options.core_count_per_process

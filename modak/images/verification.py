@@ -159,27 +159,37 @@ def measured(claims: Claims, seen: Seen) -> ImageLabels:
     """
     wrong = [finding for finding in judge(claims, seen) if finding.verdict == "refuted"]
     refuted = {finding.label for finding in wrong}
-    printed = seen.mpi.get(claims["framework"]) or seen.says.get("version")
-    asked = inspection(claims)
-    version = _public(printed) or (None if asked and asked.module else claims.get("version"))
-    python = _public(seen.python)
-    if "framework" in refuted or "image" in refuted or not version:
+    version, python = _version_inside(claims, seen), _public(seen.python)
+    if not refuted.isdisjoint(("framework", "image")) or not version:
         raise DataError(f"it does not carry {claims['framework']}: {wrong[0] if wrong else 'it reports no version'}", field="framework")
-    claimed = claims.get("mpi")
-    mpi = claimed if claimed in seen.mpi or (not seen.mpi and seen.mpi_library) else next(iter(seen.mpi), None)
     values = {
         **claims,
         "version": version,
         "compilers": [name for name in claims.get("compilers", ()) if f"compiler {name}" not in refuted],
         "distribution": [name for name in claims.get("distribution", ()) if f"distribution {name}" not in refuted],
         "architecture": seen.architecture,
-        "mpi": mpi,
-        "mpi_version": seen.mpi.get(mpi, claims.get("mpi_version")) if mpi else None,
+        **_mpi_inside(claims, seen),
         "python": ".".join(python.split(".")[:2]) if python else None,
         "cuda": _public(seen.says.get("cuda")) if seen.says else claims.get("cuda"),
         "microarchitecture": None if "microarchitecture" in refuted else claims.get("microarchitecture"),
     }
     return validated(ImageLabels, {name: value for name, value in values.items() if value is not None}, DataError)
+
+
+def _version_inside(claims: Claims, seen: Seen) -> str | None:
+    """The version that the framework, or the MPI library of an image of one, has when it runs; as claimed, where nothing asks for it."""
+    asked = inspection(claims)
+    printed = _public(seen.mpi.get(claims["framework"]) or seen.says.get("version"))
+    return printed or (None if asked and asked.module else claims.get("version"))
+
+
+def _mpi_inside(claims: Claims, seen: Seen) -> dict[str, str | None]:
+    """The MPI library that is inside, and its version: the claimed one if it was seen, or one that says nothing of itself, else the one
+    that users get."""
+    claimed = claims.get("mpi")
+    told = claimed in seen.mpi or (not seen.mpi and seen.mpi_library)
+    mpi = claimed if told else next(iter(seen.mpi), None)
+    return {"mpi": mpi, "mpi_version": seen.mpi.get(mpi, claims.get("mpi_version")) if mpi else None}
 
 
 def _framework(claims: Claims, seen: Seen) -> Iterator[Finding]:

@@ -50,22 +50,23 @@ def split_cells(cells: Sequence[Cell]) -> list[Part]:
     by_batch = grouped(cells, lambda cell: _key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0))
     gpus = {cell.layout.gpus_per_node for cell in cells}
     over_threads = len({cell.layout.nodes for cell in cells}) == 1 and not (None in gpus and any(gpus))
-    filled: list[Part] = []
-    over_nodes: list[Part] = []
-    others: list[Part] = []
+    filled, over_nodes, others = list[Part](), list[Part](), list[Part]()
     for family in (family for key in sorted(by_batch) for family in _families(by_batch[key])):
-        if filling := _filling(family):
-            filled.append(_within_node(filling))
+        filling = _filling(family)
+        filled += [_within_node(filling)] if filling else []
         done = {id(cell) for cell in filling}
-        by_shape = grouped((cell for cell in family if id(cell) not in done), lambda cell: _shape_key(cell.layout))
-        rest: list[Cell] = []
-        for _, group in sorted(by_shape.items()):
-            if len({cell.layout.nodes for cell in group}) > 1:
-                over_nodes.append(_over_nodes(group))
-            else:
-                rest += group
+        several, rest = _over_several_nodes([cell for cell in family if id(cell) not in done])
+        over_nodes += map(_over_nodes, several)
         others += [part for line in _lines(rest, over_threads) for part in _parts_of(line)]
     return [*filled, *sorted(over_nodes, key=lambda part: _shape_key(part.layout)), *others]
+
+
+def _over_several_nodes(cells: Sequence[Cell]) -> tuple[list[list[Cell]], list[Cell]]:
+    """Groups of cells with the same counts within a node on several numbers of nodes, and the other cells, by their counts."""
+    by_shape = sorted(grouped(cells, lambda cell: _shape_key(cell.layout)).items())
+    nodes = {shape: {cell.layout.nodes for cell in group} for shape, group in by_shape}
+    several = [group for shape, group in by_shape if len(nodes[shape]) > 1]
+    return several, [cell for shape, group in by_shape if len(nodes[shape]) == 1 for cell in group]
 
 
 def _parts_of(line: Sequence[Cell]) -> Iterator[Part]:

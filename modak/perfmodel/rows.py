@@ -28,6 +28,10 @@ Row = Mapping[str, Any]
 """Columns of the results table with their values, text or typed; empty or absent is unknown."""
 
 
+_TYPED: Final[Mapping[str, Callable[[Any], Any]]] = {"hyperthreads": lambda cell: str(cell).lower() == "true", "numa_mode": int}
+"""How cells are read that are no texts."""
+
+
 @dataclass(frozen=True)
 class Reader:
     """How rows become questions."""
@@ -39,25 +43,24 @@ class Reader:
 
     def question(self, row: Row) -> Question:
         """The question that a row asks, for any number of nodes."""
-        attributes: dict[str, Any] = {name: row[name] for name in SPREAD if name != "params" and row.get(name) not in (None, "")}
-        off = same_name(attributes.get("compiler", "")) == OFF
+        given = {name: value for name, value in row.items() if value not in (None, "")}
+        attributes = {name: given[name] for name in SPREAD if name != "params" and name in given}
+        attributes |= {name: read(given[name]) for name, read in _TYPED.items() if name in given}
+        off = same_name(given.get("compiler", "")) == OFF
         if off:
             del attributes["compiler"]
-        if "hyperthreads" in attributes:
-            attributes["hyperthreads"] = str(attributes["hyperthreads"]).lower() == "true"
-        if "numa_mode" in attributes:
-            attributes["numa_mode"] = int(attributes["numa_mode"])
-        given = {name.removeprefix(PARAMETER): value for name, value in row.items() if name.startswith(PARAMETER)}
-        if params := {name: str(value) for name, value in given.items() if value not in (None, "")}:
+        if params := {name.removeprefix(PARAMETER): str(value) for name, value in given.items() if name.startswith(PARAMETER)}:
             attributes["params"] = params
-        layout = Layout(**{name: count_in(row.get(name)) for name in COUNTS})
-        there = row.get("partition") and self.other_nodes
+        layout = Layout(**{name: count_in(given.get(name)) for name in COUNTS})
+        elsewhere = frozenset[str]()
+        if self.other_nodes and "partition" in given:
+            elsewhere = self.other_nodes(given.get("system"), given["partition"], bool(layout.gpus_per_node))
         return Question(
             attributes,
             layout,
-            row.get("metric") or None,
+            given.get("metric"),
             without=self.graph_compilers if off else frozenset(),
-            elsewhere=there(row.get("system"), row["partition"], bool(layout.gpus_per_node)) if there else frozenset(),
+            elsewhere=elsewhere,
         )
 
     def groups(self, rows: Sequence[Row]) -> Iterable[tuple[Question, list[int]]]:
@@ -119,19 +122,27 @@ def left_open(row: Row, curves: Sequence[Curve]) -> dict[str, int]:
     given = _given(row)
     asked, here = _measured(curves, row.get("metric") or None, row.get("system"))
     known = [curve.series for curve in here or asked]
-    params = {name.removeprefix(PARAMETER): value for name, value in given.items() if name != "dataset"}
-    names = {name for series in known for name in series.params}.difference(params, LENGTHS)
-    datasets = set[str]() if "dataset" in given else {series.dataset for series in known if series.dataset}
-    if len(datasets) < 2 and not names:
+    columns = sorted(_columns_of(known) - given.keys())
+    if not columns:
         return {}  # nothing to look for among many results
+    params = {name.removeprefix(PARAMETER): value for name, value in given.items() if name != "dataset"}
     alike = [series for series in known if number_ratios(params, series.params) is not None]
-    several = {"dataset": datasets & {series.dataset for series in alike}}
-    several |= {PARAMETER + name: _settings(name, alike) for name in sorted(names)}
-    return {name: len(values) for name, values in several.items() if len(values) > 1}
+    several = {column: _values(column, alike) for column in columns}
+    return {column: len(values) for column, values in several.items() if len(values) > 1}
 
 
-def _settings(name: str, those: Sequence[SeriesKey]) -> set[str]:
-    """The values of a parameter, each in one spelling; none if some series lack it."""
+def _columns_of(those: Sequence[SeriesKey]) -> set[str]:
+    """The columns of parameters, without the length of a run, that series have; and that of the data set, if they have several."""
+    datasets = {series.dataset for series in those if series.dataset}
+    params = {name for series in those for name in series.params}.difference(LENGTHS)
+    return {*(PARAMETER + name for name in params), *(("dataset",) if len(datasets) > 1 else ())}
+
+
+def _values(column: str, those: Sequence[SeriesKey]) -> set[str]:
+    """The data sets of series; or the values of a parameter, each in one spelling, and none if some series lack it."""
+    if column == "dataset":
+        return {series.dataset for series in those if series.dataset}
+    name = column.removeprefix(PARAMETER)
     texts = [series.params[name] for series in those if name in series.params]
     return {same_setting(name, text) for text in texts} if len(texts) == len(those) else set()
 

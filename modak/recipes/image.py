@@ -58,10 +58,7 @@ def source_build(made: Recipe, row: Toolchain) -> SourceBuild:
 
 def image_labels(made: Recipe) -> ImageLabels:
     """The labels of the built image, as in a catalogue entry."""
-    row, nvidia = toolchain(made), made.accelerator == "nvidia"
     framework = plugins.find("frameworks", made.framework)
-    capabilities = framework.kernels(source_build(made, row)) if made.variant == "opt-build" else row.capabilities
-    oldest, newest = capabilities or (None, None)
     itself = made.framework in LIBRARIES
     return ImageLabels(
         framework=made.framework,
@@ -74,14 +71,24 @@ def image_labels(made: Recipe) -> ImageLabels:
         architecture=made.architecture,
         microarchitecture=made.microarchitecture,
         accelerator=made.accelerator,
-        cuda=row.cuda.version if nvidia and row.cuda else None,
-        rocm=row.rocm if made.accelerator == "amd" else None,
-        compute_capability_min=oldest if nvidia else None,
-        compute_capability_max=newest if nvidia else None,
+        **_of_accelerator(made),
         mpi=made.framework if itself else made.mpi,
         mpi_version=made.version if itself else made.mpi_version,
         python=None if made.variant == "hub" or itself else base_of(made).python,
     )
+
+
+def _of_accelerator(made: Recipe) -> dict[str, str | None]:
+    """The labels that tell with what of its accelerator's vendor the image is built, and for which of its GPUs."""
+    row = toolchain(made)
+    if made.accelerator == "amd":
+        return {"rocm": row.rocm}
+    if made.accelerator != "nvidia":
+        return {}
+    framework = plugins.find("frameworks", made.framework)
+    kernels = framework.kernels(source_build(made, row)) if made.variant == "opt-build" else row.capabilities
+    oldest, newest = kernels or (None, None)
+    return {"cuda": row.cuda.version if row.cuda else None, "compute_capability_min": oldest, "compute_capability_max": newest}
 
 
 def _named(reference: str, linux: str) -> Base:

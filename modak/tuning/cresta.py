@@ -61,20 +61,16 @@ def read(text: str) -> Cresta:
     faults: list[Fault] = []
     lines = list(_lines(text, faults))
     types = {line.rest: line.name for line in lines if line.place == "parameters.typing"}
-    ranged = (line for line in lines if line.name == "range" and line.place == "parameters.constraints")
-    ranges = {name: line for line in ranged for name in line.rest.split()[:1]}
     tune = {line.name: line.rest for line in lines if line.place == "configuration.tune"}
-    scope = tune.get("scope", " ".join(types)).split()
     faults += [fault for line in lines if (fault := _unsupported(line, types))]
-    faults += [_fault(0, f"{name} is in the scope and has no type and range") for name in scope if name not in types or name not in ranges]
-    found = {name: _range(ranges[name], types[name], faults) for name in scope if name in ranges and name in types}
-    values = {name: possible for name, (possible, _) in found.items()}
-    defaults = {name: default for name, (_, default) in found.items() if default is not None}
+    found = _parameters(lines, types, tune.get("scope", " ".join(types)).split(), faults)
     metric = _metric(tune, faults)
-    if not values and not faults:
+    if not found and not faults:
         faults.append(_fault(0, "no parameter is named"))
     if faults:
         raise RequestError(faults=[*faults, Fault(FIELD, SUPPORTED)])
+    values = {name: possible for name, (possible, _) in found.items()}
+    defaults = {name: default for name, (_, default) in found.items() if default is not None}
     return _checked(values, defaults, _command(lines, values), metric)
 
 
@@ -118,8 +114,21 @@ def _unsupported(line: Statement, types: dict[str, str]) -> Fault | None:
     return None
 
 
-def _range(line: Statement, kind: str, faults: list[Fault]) -> tuple[tuple[dsl.Value, ...], dsl.Value | None]:
-    """The values of ``range NAME …``, and the default (``None``: there is none). A fault is added to ``faults``."""
+Range = tuple[tuple[dsl.Value, ...], dsl.Value | None]
+"""The values of a parameter, and its default; ``None``: it has none."""
+
+
+def _parameters(lines: list[Statement], types: dict[str, str], scope: list[str], faults: list[Fault]) -> dict[str, Range]:
+    """The parameters of the scope; a fault is added for each one without a type or a range."""
+    ranged = (line for line in lines if line.name == "range" and line.place == "parameters.constraints")
+    ranges = {name: line for line in ranged for name in line.rest.split()[:1]}
+    known = types.keys() & ranges.keys()
+    faults += [_fault(0, f"{name} is in the scope and has no type and range") for name in scope if name not in known]
+    return {name: _range(ranges[name], types[name], faults) for name in scope if name in known}
+
+
+def _range(line: Statement, kind: str, faults: list[Fault]) -> Range:
+    """What ``range NAME …`` says. A fault is added to ``faults``."""
     said, _, default = line.rest.partition(" default ")
     text = (*said.split(maxsplit=1), "", "")[1].strip()
     try:
