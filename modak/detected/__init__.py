@@ -6,16 +6,16 @@ Nothing is invented: what no command prints is left out, and a note says so. Eve
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
 from modak.detected import gridengine, machine, pbs, slurm, software
-from modak.detected.partitions import KnownHardware, described_partitions
+from modak.detected.partitions import Told, described_partitions
 from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, GpuCount, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault, RequestError
 from modak.facts import Accelerator, FileSystem, HostMpi, Processor, RuntimePolicy, System
@@ -30,6 +30,7 @@ UNASKED: Final = (
 ALONE: Final = "one machine, no scheduler answers"
 MOST_MOUNTS: Final = 64
 """File systems that are listed at most."""
+Hardware = TypeVar("Hardware", Processor, Accelerator)
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def describe(
     here = machine.machine(answers, host, frozenset({host, host.split(".")[0], "localhost"}))
     cluster = slurm.cluster(answers) or pbs.cluster(answers) or gridengine.cluster(answers) or _alone(here)
     probed = {name: machine.machine(given, f"a node of partition {plain(name, 64)}") for name, given in probes.items()}
-    found = described_partitions(cluster, here, probed, KnownHardware(processors, accelerators, dated))
+    found = described_partitions(Told(cluster, here, probed, processors, accelerators, dated))
     notes = [*_troubles(answers, cluster.scheduler), *found.notes]
     if not found.partitions:
         raise DataError(faults=[Fault("", note) for note in notes] or [Fault("", "no command said anything")])
@@ -102,8 +103,20 @@ def describe(
     }
     described = validated(System, system, DataError)
     all_notes = tuple(dict.fromkeys([*notes, *installed.notes, *demanded.notes, *cluster.notes, UNASKED]))
-    on_gpus = {name: number for name, number, _ in found.unnamed_gpus}, {name: note for name, _, note in found.unnamed_gpus}
-    return Description(described, found.processors, found.accelerators, all_notes, *on_gpus, found.shown_lists)
+    return Description(
+        described,
+        _new(found.processors, processors),
+        _new(found.accelerators, accelerators),
+        all_notes,
+        unnamed_gpus={name: number for name, number, _ in found.unnamed_gpus},
+        on_unnamed={name: note for name, _, note in found.unnamed_gpus},
+        shown_lists=found.shown_lists,
+    )
+
+
+def _new(found: Iterable[Hardware], known: Container[str]) -> tuple[Hardware, ...]:
+    """Those that are not known yet, by name."""
+    return tuple(one for _, one in sorted({one.name: one for one in found}.items()) if one.name not in known)
 
 
 def toml(items: Sequence[System | Processor | Accelerator]) -> str:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from modak.detected.partitions import DEFAULTS, EXCLUSIVE, JOB_LIMITS, LISTS
-from modak.facts import Partition, System
+from modak.facts import Node, Partition, System
 
 NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
@@ -60,27 +60,36 @@ def _partitions(stored: System, seen: System, unnamed_gpus: Mapping[str, int], s
 
 
 def _fields(stored: Partition, seen: Partition) -> Iterator[Drift]:
-    """Each field that is seen. A queue for job sizes has its own limits, and shares the partition's nodes."""
+    """Each field that is seen."""
     at = f"partitions.{seen.name}"
     queue = next((one for one in stored.queues if one.name == seen.name), None)
     yield Drift(f"{at}.max_wall_time_s", (queue and queue.max_wall_time_s) or stored.max_wall_time_s, seen.max_wall_time_s)
     if queue is None or stored.name == seen.name:
         yield from _compared(at, ("nodes", "max_nodes", "default", *_given(seen, EXCLUSIVE)), stored, seen)
-    for sizes in (one for one in seen.queues if not one.qos):
-        same = [one for one in stored.queues if one.name == sizes.name]
-        yield Drift(f"{at}.min_nodes", min((one.min_nodes for one in same), default=1), sizes.min_nodes)
-        yield from _compared(at, JOB_LIMITS, next((one for one in same if not one.qos), None), sizes)
+    yield from _sizes(at, stored, seen)
     yield from _compared(at, _given(seen, ("default_wall_time_s", *DEFAULTS)), stored, seen)
     if seen.features and {*seen.features} != {*stored.features}:
         yield Drift(f"{at}.features", ", ".join(stored.features) or None, ", ".join(seen.features))
     if seen.qos:
         yield Drift(f"{at}.qos", (queue and queue.qos) or stored.qos, seen.qos)
-    for name in sorted(seen.node.model_fields_set - {"numa_modes"}):
-        was, now = getattr(stored.node, name), getattr(seen.node, name)
+    yield from _of_node(f"{at}.node", stored.node, seen.node)
+
+
+def _sizes(at: str, stored: Partition, seen: Partition) -> Iterator[Drift]:
+    """Queues for job sizes, which have limits of their own and share the partition's nodes."""
+    for sizes in (one for one in seen.queues if not one.qos):
+        same = [one for one in stored.queues if one.name == sizes.name]
+        yield Drift(f"{at}.min_nodes", min((one.min_nodes for one in same), default=1), sizes.min_nodes)
+        yield from _compared(at, JOB_LIMITS, next((one for one in same if not one.qos), None), sizes)
+
+
+def _of_node(at: str, stored: Node, seen: Node) -> Iterator[Drift]:
+    for name in sorted(seen.model_fields_set - {"numa_modes"}):
+        was, now = getattr(stored, name), getattr(seen, name)
         if name != "usable_memory_gb" or was != _cut(now):
-            yield Drift(f"{at}.node.{name}", was, now)
-    if seen.node.numa_modes:
-        yield Drift(f"{at}.node.numa_modes", stored.node.standard_numa_domains, seen.node.standard_numa_domains)
+            yield Drift(f"{at}.{name}", was, now)
+    if seen.numa_modes:
+        yield Drift(f"{at}.numa_modes", stored.standard_numa_domains, seen.standard_numa_domains)
 
 
 def _given(of: Partition, names: Iterable[str]) -> list[str]:

@@ -79,14 +79,18 @@ def _chosen(queues: Sequence[Mapping[str, str]], told: Mapping[str, Mapping[str,
     parallel = [queue for queue in queues if _environments(queue)]
     larger = [queue for queue in parallel if not _most_nodes(queue, told)]
     inside, across = _in_all(parallel), _in_all(larger)
-    usable = [(name, one) for name, one in told.items() if one.get("user_lists", "NONE") == "NONE" and one.get("slots") != "0"]
-    rules = {name: one.get("allocation_rule") for name, one in usable if name in inside}
-    starting = {name: one.get("allocation_rule") for name, one in usable if name in across and one.get("control_slaves") == "TRUE"}
-    first = next((name for name, rule in rules.items() if rule == "$pe_slots"), None)
-    last = next((name for wanted in (str(slots), "$fill_up") for name, rule in starting.items() if rule == wanted), None)
+    usable = {name: one for name, one in told.items() if one.get("user_lists", "NONE") == "NONE" and one.get("slots") != "0"}
+    starting = {name: one for name, one in usable.items() if one.get("control_slaves") == "TRUE"}
+    first = _by_rule("$pe_slots", usable, inside)
+    last = _by_rule(str(slots), starting, across) or _by_rule("$fill_up", starting, across)
     if (larger and not last) or (not first and last not in inside):
         return ()
     return tuple(name for name in (first, last) if name)
+
+
+def _by_rule(rule: str, told: Mapping[str, Mapping[str, str]], among: Collection[str]) -> str | None:
+    """The first of these parallel environments that allocates slots by the rule; ``None``: none does."""
+    return next((name for name, one in told.items() if name in among and one.get("allocation_rule") == rule), None)
 
 
 def _in_all(queues: Sequence[Mapping[str, str]]) -> set[str]:

@@ -6,11 +6,12 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Final
 
 from modak.detected import hardware, kinds
 from modak.detected.kinds import NodeKind
-from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenProcessor, SeenQos, least, plain, within
+from modak.detected.seen import Cluster, Machine, SeenNode, SeenPartition, SeenQos, Topology, least, plain, within
 from modak.facts import Accelerator, Partition, Processor
 from modak.facts.systems import MOST_ALLOWED, MOST_FEATURES, PARTS
 from modak.grouping import grouped
@@ -42,13 +43,17 @@ much to a job that asks for none."""
 
 
 @dataclass(frozen=True)
-class KnownHardware:
-    """The processors and accelerators that MODAK knows, and the date at the end of citations."""
+class Told:
+    """What the scheduler and machines say, and the hardware that MODAK knows."""
 
+    cluster: Cluster
+    here: Machine
+    probed: Mapping[str, Machine]
+    """A node of a partition, by its name."""
     processors: Mapping[str, Processor]
     accelerators: Mapping[str, Accelerator]
     dated: str
-    """``(2026-01-31)``."""
+    """The date at the end of citations: ``(2026-01-31)``."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +76,13 @@ class Findings:
     """Whether scripts have to name every partition, because none is the scheduler's default."""
 
 
-def described_partitions(cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: KnownHardware) -> Findings:
+def described_partitions(told: Told) -> Findings:
     """Every open partition of the cluster whose hardware is known, and a note for each that is left out.
 
     Those for some users only come last: where several would take a job, it gets the first.
     """
-    ordered = sorted(cluster.partitions, key=lambda one: one.restricted)
-    found = _joined([*(_partition(one, cluster, here, probed, known) for one in ordered), Findings(notes=_conditions(cluster))])
+    ordered = sorted(told.cluster.partitions, key=lambda one: one.restricted)
+    found = _joined([*(_partition(one, told) for one in ordered), Findings(notes=_conditions(told.cluster))])
     if not found.partitions or any(one.get("default") for one in found.partitions):
         return found
     largest = max(found.partitions, key=lambda one: (not one.get("only_if_named"), int(one["nodes"])))["name"]
@@ -86,16 +91,17 @@ def described_partitions(cluster: Cluster, here: Machine, probed: Mapping[str, M
     return replace(found, partitions=marked, named=True, notes=(*found.notes, note))
 
 
-def machine_for(kind: NodeKind, here: Machine, probed: Mapping[str, Machine], scheduler: str) -> tuple[Machine | None, str]:
+def _machine_for(kind: NodeKind, told: Told) -> tuple[Machine | None, str]:
     """The machine that shows the hardware of these nodes (one of them, or an equal one), and a note; ``None``: there is none."""
-    probe = probed.get(kind.partition.name)
+    here, probe = told.here, told.probed.get(kind.partition.name)
     if probe and (kind.sole or _alike(kind, probe)):
         return probe, ""
     if here.names & _host_names(kind):
         return here, ""
     if _alike(kind, here):
         return here, f"its nodes are taken to have the processors of {here.place}, which has as many sockets, cores and threads"
-    how = "'--probe' asks one of them, in a job of Slurm's" if scheduler == "slurm" else "run this command in a job on one of them"
+    by_slurm = told.cluster.scheduler == "slurm"
+    how = "'--probe' asks one of them, in a job of Slurm's" if by_slurm else "run this command in a job on one of them"
     asked = "" if probe else f"; {how}"
     return None, f"its nodes are not like {(probe or here).place}, and the scheduler does not say which processor they have{asked}"
 
@@ -109,17 +115,17 @@ def _host_names(kind: NodeKind) -> set[str]:
 def _alike(kind: NodeKind, machine: Machine) -> bool:
     """Whether a machine has the sockets, cores and threads that the scheduler reports; CPUs alone may be cores or threads."""
     first = kind.node
-    sockets, cores, threads = machine.processor.topology if machine.processor else (None, None, None)
+    sockets, cores, threads = machine.topology
     if not (sockets and cores and threads):
         return False
     if first.sockets and not (first.counts_cpus_alone and first.cpus == cores):
-        return (first.sockets, first.cores, first.threads_per_core) == (sockets, cores, threads)
+        return first.topology == machine.topology
     return first.cpus in (cores, cores * threads)
 
 
-def _partition(seen: SeenPartition, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: KnownHardware) -> Findings:
+def _partition(seen: SeenPartition, told: Told) -> Findings:
     label = f"partition {plain(seen.name, 64)}"
-    nodes = tuple(node for node in cluster.nodes if seen.name in node.partitions)
+    nodes = tuple(node for node in told.cluster.nodes if seen.name in node.partitions)
     if seen.closed:
         return _left_out(label, seen.closed)
     if not nodes:
@@ -128,8 +134,8 @@ def _partition(seen: SeenPartition, cluster: Cluster, here: Machine, probed: Map
     shown = kinds.count(nodes)
     if seen.nodes is not None and seen.nodes != shown:
         notes = (*notes, f"{label}: the scheduler counts {seen.nodes} nodes and shows {shown}; those shown are entered")
-    typed = [one for kind in several for one in (kinds.by_gpu(kind) if cluster.scheduler == "slurm" else (kind,))]
-    return _joined([Findings(notes=notes), *(_kind(kind, cluster, here, probed, known) for kind in typed)])
+    typed = [one for kind in several for one in (kinds.by_gpu(kind) if told.cluster.scheduler == "slurm" else (kind,))]
+    return _joined([Findings(notes=notes), *(_kind(kind, told) for kind in typed)])
 
 
 def _left_out(label: str, why: str) -> Findings:
@@ -152,62 +158,68 @@ def _conditions(cluster: Cluster) -> tuple[str, ...]:
 # --- one kind of nodes as one partition
 
 
-def _kind(kind: NodeKind, cluster: Cluster, here: Machine, probed: Mapping[str, Machine], known: KnownHardware) -> Findings:
-    machine, trouble = machine_for(kind, here, probed, cluster.scheduler)
+def _kind(kind: NodeKind, told: Told) -> Findings:
+    """The partition that these nodes become, or why they are left out."""
+    machine, trouble = _machine_for(kind, told)
     own = machine.processor if machine else None
     if machine is None or own is None:
         return _left_out(kind.label, trouble or "lscpu did not answer")
-    processor = hardware.processor(own, known.processors, f"lscpu -J {known.dated}, on {machine.place}")
+    processor = hardware.processor(own, told.processors, f"lscpu -J {told.dated}, on {machine.place}")
     if processor is None:
         return _left_out(kind.label, f"vendor and type of its processor {own.model!r} are unknown")
     there, fewest = kinds.count(kind.nodes), kind.partition.min_nodes or 1
     if there < fewest:
         return _left_out(kind.label, f"a job there has {fewest} nodes or more, and of these there are {there}")
-    accelerator, of_accelerator = _accelerator(kind, machine, known)
-    kind = _as_shown(kind, own)
-    topology = _topology(kind.node, own)
-    limited = not _gives_no_memory(kind, cluster.scheduler)
-    node = {**topology, **_node(kind, machine, topology, taken=bool(trouble), limited=limited), "processor": processor.name}
+    return _described(_as_shown(kind, machine), told, machine, processor, trouble)
+
+
+def _described(kind: NodeKind, told: Told, machine: Machine, processor: Processor, trouble: str) -> Findings:
+    """The same of nodes whose processor is known; ``trouble``: the machine is only like them, and why."""
+    scheduler = told.cluster.scheduler
+    accelerator, of_accelerator = _accelerator(kind, machine, told)
+    topology = _topology(kind.node, machine)
+    node = {**topology._asdict(), **_node(kind, machine, topology, scheduler, taken=bool(trouble)), "processor": processor.name}
     node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0].number} if accelerator else {}
-    partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, cluster.scheduler)
+    partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, scheduler)
     if fault := fault_in(Partition, partition):
         return _left_out(kind.label, plain(fault))
-    unnamed = len(kind.node.gpus) == 1 and not accelerator
+    unnamed = kind.node.gpus if len(kind.node.gpus) == 1 and not accelerator else ()
     return Findings(
         partitions=(partition,),
-        processors=() if processor.name in known.processors else (processor,),
-        accelerators=(accelerator,) if accelerator and accelerator.name not in known.accelerators else (),
-        cites=tuple(_cites(partition, kind, cluster, machine, known.dated)),
-        notes=(*([f"{kind.label}: {trouble}"] if trouble else []), *of_accelerator, *_doubts(kind, own, machine, cluster.scheduler)),
+        processors=(processor,),
+        accelerators=(accelerator,) if accelerator else (),
+        cites=tuple(_cites(partition, kind, told, machine)),
+        notes=(*([f"{kind.label}: {trouble}"] if trouble else []), *of_accelerator, *_doubts(kind, machine, scheduler)),
         thread_is_cpu=_threads_are_cpus(kind.node, topology),
-        unnamed_gpus=tuple((kind.name, kind.node.gpus[0].number, note) for note in of_accelerator) if unnamed else (),
-        shown_lists=tuple((kind.name, name) for name in LISTS if cluster.shows_lists and dict(kind.partition.lists).get(name) != ()),
+        unnamed_gpus=tuple((kind.name, gpu.number, note) for gpu in unnamed for note in of_accelerator),
+        shown_lists=_shown_lists(kind, told.cluster),
     )
 
 
-def _as_shown(kind: NodeKind, own: SeenProcessor) -> NodeKind:
+def _shown_lists(kind: NodeKind, cluster: Cluster) -> tuple[tuple[str, str], ...]:
+    """Without those that a system file cannot hold."""
+    lists = dict(kind.partition.lists)
+    return tuple((kind.name, name) for name in LISTS if lists.get(name) != ()) if cluster.shows_lists else ()
+
+
+def _as_shown(kind: NodeKind, machine: Machine) -> NodeKind:
     """The nodes without sockets and cores that Slurm only supposes, where a machine with as many cores shows them."""
-    if not (kind.node.counts_cpus_alone and kind.node.cpus == own.cores):
+    if not (kind.node.counts_cpus_alone and kind.node.cpus == machine.topology.cores):
         return kind
     return replace(kind, nodes=tuple(replace(node, sockets=None, cores=None, threads_per_core=None) for node in kind.nodes))
 
 
-def _topology(node: SeenNode, own: SeenProcessor) -> Mapping[str, int | None]:
+def _topology(node: SeenNode, machine: Machine) -> Topology:
     """As the scheduler reports it; what it does not report, as the machine shows it."""
-    return {
-        "sockets": node.sockets or own.sockets,
-        "cores": node.cores or own.cores,
-        "threads_per_core": node.threads_per_core or own.threads_per_core,
-    }
+    return Topology(*(said or shown for said, shown in zip(node.topology, machine.topology, strict=True)))
 
 
-def _node(kind: NodeKind, machine: Machine, topology: Mapping[str, int | None], *, taken: bool, limited: bool) -> Mapping[str, Any]:
-    """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used.
-    ``limited``: the partition's limits of memory are what jobs may ask for."""
-    limits = (kind.partition.memory_gb, _of_all_cores(kind, topology)) if limited else ()
+def _node(kind: NodeKind, machine: Machine, topology: Topology, scheduler: str, *, taken: bool) -> Mapping[str, Any]:
+    """Memory (the least of the nodes) and NUMA domains. ``taken``: the machine is only like the nodes, so its memory is not used."""
+    limits = () if _gives_no_memory(kind, scheduler) else (kind.partition.memory_gb, _of_all_cores(kind, topology))
     usable = least(*(node.usable_memory_gb for node in kind.nodes), *limits)
     total = least(*(node.memory_gb for node in kind.nodes)) or (None if taken else machine.memory_gb)
-    same = machine.processor is not None and kind.node.sockets in (None, machine.processor.sockets)
+    same = kind.node.sockets in (None, machine.topology.sockets)
     return {
         "reserved_cores": _reserved(kind, topology) or None,
         "numa_modes": [{"domains": machine.numa_domains, "standard": True}] if machine.numa_domains and same else None,
@@ -216,20 +228,20 @@ def _node(kind: NodeKind, machine: Machine, topology: Mapping[str, int | None], 
     }
 
 
-def _of_all_cores(kind: NodeKind, topology: Mapping[str, int | None]) -> float | None:
+def _of_all_cores(kind: NodeKind, topology: Topology) -> float | None:
     """What the partition's limit of memory per CPU leaves of a node; a job that asks for more is rejected, or charged for more CPUs. Where
     hardware threads are CPUs, a job that does not use them has one CPU of each core, and cannot get more."""
-    cores, per_cpu = topology["cores"], kind.partition.memory_per_cpu_gb
+    cores, per_cpu = topology.cores, kind.partition.memory_per_cpu_gb
     return round((cores - _reserved(kind, topology)) * per_cpu, 9) if cores and per_cpu else None
 
 
-def _reserved(kind: NodeKind, topology: Mapping[str, int | None]) -> int:
+def _reserved(kind: NodeKind, topology: Topology) -> int:
     """Cores of a node that no job gets, or none of this partition."""
-    first, most, cores = kind.node, kind.partition.usable_cpus, topology["cores"]
+    first, most, cores = kind.node, kind.partition.usable_cpus, topology.cores
     if not (most and cores):
         return first.reserved_cores
     most = min(most, first.cpus or most)  # the hosts of a queue of Grid Engine may have fewer slots than others
-    given = most // (topology["threads_per_core"] or 1) if _threads_are_cpus(first, topology) else most
+    given = most // (topology.threads_per_core or 1) if _threads_are_cpus(first, topology) else most
     return max(first.reserved_cores, cores - max(given, 1))
 
 
@@ -240,12 +252,13 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
     largest = min(there, max_nodes or there)
     queues = list(_queues(called, kind, largest))
     limited = len(queues) > 1 or queues[0]["min_nodes"] > 1 or any(name in queues[0] for name in JOB_LIMITS)
+    asks_for_features = scheduler in WITH_FEATURES
     entry = {
         "name": kind.name,
-        "default": True if seen.default and kind.name == seen.name else None,
-        "only_if_named": seen.reserved or None,
-        "whole_nodes": seen.whole_nodes or None,
-        "shared_nodes": True if scheduler == "slurm" and _part(seen.usable_cpus, kind.node.cpus) else None,
+        "default": seen.default and kind.name == seen.name,
+        "only_if_named": seen.reserved,
+        "whole_nodes": seen.whole_nodes,
+        "shared_nodes": scheduler == "slurm" and _part(seen.usable_cpus, kind.node.cpus) is not None,
         "nodes": there,
         "max_nodes": max_nodes,
         "max_wall_time_s": seen.max_wall_time_s,
@@ -254,13 +267,13 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "queue": called if kind.name != called else None,
         "queues": queues if limited else None,
         "qos": seen.qos,
-        **{name: names for name, names in _lists(kind, largest).items() if names},
-        "constraint": kind.constraint if scheduler in WITH_FEATURES else None,
-        "features": (_features(kind) or None) if scheduler in WITH_FEATURES else None,
+        **_lists(kind, largest),
+        "constraint": kind.constraint if asks_for_features else None,
+        "features": _features(kind) if asks_for_features else None,
         "resource_directives": _asking(kind, scheduler),
         "node": node,
     }
-    return {name: value for name, value in entry.items() if value is not None}
+    return {name: value for name, value in entry.items() if value}
 
 
 def _whole_nodes(limit: int | None, of_node: int | None, fewest: int | None) -> int | None:
@@ -370,7 +383,7 @@ def _defaults(kind: NodeKind) -> Mapping[str, float | None]:
     return {**usual, "default_memory_gb": min(value for value in (seen.default_memory_per_gpu_gb, *usual.values()) if value)}
 
 
-def _accelerator(kind: NodeKind, machine: Machine, known: KnownHardware) -> tuple[Accelerator | None, tuple[str, ...]]:
+def _accelerator(kind: NodeKind, machine: Machine, told: Told) -> tuple[Accelerator | None, tuple[str, ...]]:
     """The accelerator of the nodes, and notes."""
     gpus = kind.node.gpus
     if len(gpus) != 1:
@@ -380,8 +393,8 @@ def _accelerator(kind: NodeKind, machine: Machine, known: KnownHardware) -> tupl
     models = {gpu.model: gpu for gpu in machine.gpus if not kind.typed or str(word).lower() in gpu.model.lower()}
     if len(models) == 1:
         (model,) = models.values()
-        return hardware.accelerator(model, known.accelerators, f"{machine.gpus_from} {known.dated}, on {machine.place}"), ()
-    named, others = hardware.of_type(word, known.accelerators)
+        return hardware.accelerator(model, told.accelerators, f"{machine.gpus_from} {told.dated}, on {machine.place}"), ()
+    named, others = hardware.of_type(word, told.accelerators)
     if named:
         return named, ()
     typed = f" of type {plain(word, 40)}" if word else ""
@@ -390,8 +403,9 @@ def _accelerator(kind: NodeKind, machine: Machine, known: KnownHardware) -> tupl
     return None, (f"{kind.label}: {counted(number, 'GPU')} a node{typed} left out, the model is unknown{which}{enter}",)
 
 
-def _doubts(kind: NodeKind, own: SeenProcessor, machine: Machine, scheduler: str) -> Iterator[str]:
-    seen, first, cores = kind.partition, kind.node, kind.node.cores
+def _doubts(kind: NodeKind, machine: Machine, scheduler: str) -> Iterator[str]:
+    """Notes on what the scheduler says of the nodes, and on what it does not."""
+    seen, first, cores = kind.partition, kind.node, machine.topology.cores
     if kind.typed:
         yield f"{kind.label}: its nodes have GPUs of several types; this entry is for {plain(str(first.gpus[0].type), 40)}"
     if scheduler == "slurm" and seen.usable_cpus and seen.usable_cpus < (first.cpus or 0):
@@ -400,37 +414,46 @@ def _doubts(kind: NodeKind, own: SeenProcessor, machine: Machine, scheduler: str
     if any(one.name.casefold() == USUAL_QOS for one in seen.qualities):
         limits = f"QOS {USUAL_QOS} has limits, and is that of jobs which name none, unless their user has another default"
         yield f"{limits}: enter 'qos = \"{USUAL_QOS}\"' into the partitions where they are to be planned within these limits"
-    if _gives_no_memory(kind, scheduler):
-        silent = "the site does not say how much memory its nodes have (RealMemory): Slurm rejects jobs that ask for memory"
-        yield f"{kind.label}: {silent}, so resource_directives ask for none"
-    elif any(getattr(seen, name) for name in DEFAULTS) and not (first.usable_memory_gb or seen.memory_gb):
-        yield f"{kind.label}: what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
-    elif seen.counts_memory and not (seen.whole_nodes or _asking(kind, scheduler) or any(_defaults(kind).values())):
-        alone = "a job that asks for no memory gets all of a node's (no DefMemPerCPU), and none runs beside it"
-        options = json.dumps([*NODES, MEMORY, *([GPUS] if first.gpus else [])])
-        yield f"{kind.label}: {alone}; if scripts are to ask for the part of their cores, enter 'resource_directives = {options}'"
-    if cores and own.cores and cores != own.cores:
-        yield f"{kind.label}: the scheduler counts {cores} cores a node, {machine.place} shows {own.cores}; the scheduler's are entered"
+    if on_memory := _doubt_on_memory(kind, scheduler):
+        yield f"{kind.label}: {on_memory}"
+    if first.cores and cores and first.cores != cores:
+        yield f"{kind.label}: the scheduler counts {first.cores} cores a node, {machine.place} shows {cores}; the scheduler's are entered"
     if machine.gpus and not first.gpus:
         yield f"{kind.label}: {machine.place} has GPUs that the scheduler does not give to jobs; they are left out"
-    if own.hypervisor:
-        yield f"{machine.place} is a virtual machine ({own.hypervisor}): its processor data may come from the hypervisor"
+    if machine.processor and machine.processor.hypervisor:
+        yield f"{machine.place} is a virtual machine ({machine.processor.hypervisor}): its processor data may come from the hypervisor"
 
 
-def _threads_are_cpus(node: SeenNode, topology: Mapping[str, int | None]) -> bool:
-    cores, threads = topology["cores"], topology["threads_per_core"]
+def _doubt_on_memory(kind: NodeKind, scheduler: str) -> str:
+    """What jobs that ask for no memory have to know; empty: nothing."""
+    seen, first = kind.partition, kind.node
+    if _gives_no_memory(kind, scheduler):
+        silent = "the site does not say how much memory its nodes have (RealMemory): Slurm rejects jobs that ask for memory"
+        return f"{silent}, so resource_directives ask for none"
+    if any(getattr(seen, name) for name in DEFAULTS) and not (first.usable_memory_gb or seen.memory_gb):
+        return "what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
+    if seen.counts_memory and not (seen.whole_nodes or _asking(kind, scheduler) or any(_defaults(kind).values())):
+        alone = "a job that asks for no memory gets all of a node's (no DefMemPerCPU), and none runs beside it"
+        options = json.dumps([*NODES, MEMORY, *([GPUS] if first.gpus else [])])
+        return f"{alone}; if scripts are to ask for the part of their cores, enter 'resource_directives = {options}'"
+    return ""
+
+
+def _threads_are_cpus(node: SeenNode, topology: Topology) -> bool:
+    _, cores, threads = topology
     return bool(cores and threads and threads > 1 and node.cpus == cores * threads)
 
 
-def _cites(partition: Mapping[str, Any], kind: NodeKind, cluster: Cluster, machine: Machine, dated: str) -> Iterator[tuple[str, str]]:
+def _cites(partition: Mapping[str, Any], kind: NodeKind, told: Told, machine: Machine) -> Iterator[tuple[str, str]]:
+    """Dotted paths of the partition's fields, each with its citation."""
     first = kind.node
     at = f"partitions.{str(partition['name']).replace('.', '?')}"
-    listed, limits = f"{cluster.from_nodes} {dated}", f"{cluster.from_partitions} {dated}"
-    shown, place = f"lscpu -J {dated}, on {machine.place}", f"{dated}, on {machine.place}"
-    topology = {"sockets": first.sockets, "cores": first.cores, "threads_per_core": first.threads_per_core}
+    listed, limits = (f"{command} {told.dated}" for command in (told.cluster.from_nodes, told.cluster.from_partitions))
+    place = f"{told.dated}, on {machine.place}"
+    shown = f"lscpu -J {place}"
     whence = {
         "processor": shown,
-        **{name: listed if value else shown for name, value in topology.items()},
+        **{name: listed if value else shown for name, value in first.topology._asdict().items()},
         "reserved_cores": limits if kind.partition.usable_cpus else listed,
         "numa_modes": f"{machine.numa_from} {place}",
         "memory_gb": listed if first.memory_gb else f"/proc/meminfo {place}",
@@ -447,18 +470,17 @@ def _cites(partition: Mapping[str, Any], kind: NodeKind, cluster: Cluster, machi
 
 def _joined(parts: Sequence[Findings]) -> Findings:
     """All parts together; of two partitions with the same name the first."""
-    processors = {one.name: one for part in parts for one in part.processors}
-    accelerators = {one.name: one for part in parts for one in part.accelerators}
-    partitions: dict[str, Mapping[str, Any]] = {}
-    for one in (one for part in parts for one in part.partitions):
-        partitions.setdefault(one["name"], one)
+
+    def all_of(name: str) -> tuple[Any, ...]:
+        return tuple(one for part in parts for one in getattr(part, name))
+
     return Findings(
-        partitions=tuple(partitions.values()),
-        processors=tuple(processors[name] for name in sorted(processors)),
-        accelerators=tuple(accelerators[name] for name in sorted(accelerators)),
-        cites=tuple(one for part in parts for one in part.cites),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        partitions=tuple(same[0] for same in grouped(all_of("partitions"), itemgetter("name")).values()),
+        processors=all_of("processors"),
+        accelerators=all_of("accelerators"),
+        cites=all_of("cites"),
+        notes=tuple(dict.fromkeys(all_of("notes"))),
         thread_is_cpu=any(part.thread_is_cpu for part in parts),
-        unnamed_gpus=tuple(one for part in parts for one in part.unnamed_gpus),
-        shown_lists=tuple(one for part in parts for one in part.shown_lists),
+        unnamed_gpus=all_of("unnamed_gpus"),
+        shown_lists=all_of("shown_lists"),
     )

@@ -35,20 +35,23 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
         return None
     torque = not any("resources_available.ncpus" in fields for fields in hosts.values())
     queues = records(answers["qstat"].text)
-    default = next(
-        (fields["default_queue"] for fields in records(answers["qstat-server"].text).values() if "default_queue" in fields), None
-    )
     routes = _routes(queues)
-    default = next((name for name, route in routes.items() if route == default), default)
-    open_to_jobs = {name: fields for name, fields in queues.items() if fields.get("queue_type") == "Execution"}
-    found = tuple(_queue(name, fields, default, routes, torque) for name, fields in open_to_jobs.items())
+    default = _default(records(answers["qstat-server"].text), routes)
+    running = {name: fields for name, fields in queues.items() if fields.get("queue_type") == "Execution"}
+    found = tuple(_queue(name, fields, default, routes, torque) for name, fields in running.items())
     if not found:
         found = (SeenPartition(default or "default", default=True),)
-    bound = {fields["queue"] for fields in hosts.values() if "queue" in fields}
+    bound = {fields.get("queue") for fields in hosts.values()}
     names = {queue.name: queues.get(queue.name, {}) for queue in found if queue.name not in bound}
     seen = tuple(_node(name, fields, _queues_of(fields, names), torque) for name, fields in hosts.items())
     scheduler = "torque" if torque else "pbspro"
     return Cluster(scheduler, found, seen, from_partitions=answers["qstat"].command, from_nodes=answer.command)
+
+
+def _default(servers: Mapping[str, Fields], routes: Mapping[str, str]) -> str | None:
+    """The server's default queue, or the first to which that passes jobs on; ``None``: it has none."""
+    default = next((fields["default_queue"] for fields in servers.values() if "default_queue" in fields), None)
+    return next((name for name, route in routes.items() if route == default), default)
 
 
 def records(text: str) -> Mapping[str, Fields]:

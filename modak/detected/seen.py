@@ -40,6 +40,15 @@ class GpuCount(NamedTuple):
     number: int
 
 
+class Topology(NamedTuple):
+    """The hardware of a node that runs its threads."""
+
+    sockets: int | None = None
+    cores: int | None = None
+    """Of all sockets together."""
+    threads_per_core: int | None = None
+
+
 @dataclass(frozen=True)
 class SeenNode:
     """A node, or ``count`` equal nodes, as the scheduler describes them."""
@@ -63,9 +72,14 @@ class SeenNode:
     """Whether a job would have to start it first: it is one of a cloud, or saves energy."""
 
     @property
+    def topology(self) -> Topology:
+        """As the scheduler reports it."""
+        return Topology(self.sockets, self.cores, self.threads_per_core)
+
+    @property
     def counts_cpus_alone(self) -> bool:
         """Whether each CPU is a socket of one core: what Slurm says of nodes whose site gives their number of CPUs and no more."""
-        return (self.sockets, self.cores, self.threads_per_core) == (self.cpus, self.cpus, 1)
+        return self.topology == (self.cpus, self.cpus, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,14 +193,10 @@ class SeenProcessor:
     hypervisor: str | None = None
 
     @property
-    def cores(self) -> int | None:
-        """Of all sockets together."""
-        return self.sockets * self.cores_per_socket if self.sockets and self.cores_per_socket else None
-
-    @property
-    def topology(self) -> tuple[int | None, int | None, int | None]:
-        """Sockets, cores of all sockets, threads per core."""
-        return self.sockets, self.cores, self.threads_per_core
+    def topology(self) -> Topology:
+        """What ``lscpu`` shows of it."""
+        cores = self.sockets * self.cores_per_socket if self.sockets and self.cores_per_socket else None
+        return Topology(self.sockets, cores, self.threads_per_core)
 
 
 @dataclass(frozen=True)
@@ -212,6 +222,11 @@ class Machine:
     numa_from: str = "lscpu -J"
     memory_gb: float | None = None
     gpus: tuple[SeenGpu, ...] = ()
+
+    @property
+    def topology(self) -> Topology:
+        """As its processor shows it."""
+        return self.processor.topology if self.processor else Topology()
 
     @property
     def gpus_from(self) -> str:

@@ -267,14 +267,15 @@ def _records(text: str, first: str) -> Iterator[Mapping[str, str]]:
 
 
 def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPartition:
-    memory = {name: value for kind in ("Def", "Max") for name, value in _memory(kind, fields, config)}
+    memory = {**_memory("Def", fields, config), **_memory("Max", fields, config)}
     said = {name: value for name in CONDITIONS if (value := fields.get(name)) not in NO_CONDITION}
     sole = None if "," in said.get("AllowQos", "") else said.get("AllowQos")
-    restricted = not RESTRICTIONS.isdisjoint(name for name in said if not (sole and name == "AllowQos"))
+    restricting = RESTRICTIONS.intersection(said) - ({"AllowQos"} if sole else set())
     lists = {field: whole_list(said[name]) for name, field in LISTS.items() if name in said}
-    said = {name: value for name, value in said.items() if not lists.get(LISTS.get(name, ""))}
-    said |= {name: value for name, value in memory.items() if name == "MaxMemPerCPU"}
-    shared = next((what for source in (fields, config) if (what := source.get("SelectTypeParameters", "NONE")) != "NONE"), "")
+    entered = {name for name, field in LISTS.items() if lists.get(field)}
+    conditions = [f"{name}={value}" for name, value in said.items() if name not in entered]
+    if "MaxMemPerCPU" in memory:
+        conditions.append(f"MaxMemPerCPU={memory['MaxMemPerCPU']}")
     return SeenPartition(
         name=fields["PartitionName"],
         default=fields.get("Default") == "YES",
@@ -289,12 +290,12 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         default_memory_gb=exact_gigabytes(count(memory.get("DefMemPerNode"))),
         default_memory_per_cpu_gb=exact_gigabytes(count(memory.get("DefMemPerCPU"))),
         default_memory_per_gpu_gb=exact_gigabytes(_of_gpus(fields) or _of_gpus(config)),
-        counts_memory="_MEMORY" in shared.upper(),
+        counts_memory=_counts_memory(fields, config),
         qos=sole,
         lists=tuple(lists.items()),
-        conditions=tuple(f"{name}={value}" for name, value in said.items()),
+        conditions=tuple(conditions),
         whole_nodes=fields.get("OverSubscribe") == "EXCLUSIVE" or fields.get("Exclusive") == "NODE",  # the latter since Slurm 26.05
-        restricted=restricted,
+        restricted=bool(restricting),
         reserved=said.get("ReqResv") == "YES",
         closed=_closed(fields),
     )
@@ -309,11 +310,16 @@ def _closed(fields: Mapping[str, str]) -> str:
     return "it is hidden" if fields.get("Hidden") == "YES" else ""
 
 
-def _memory(kind: str, fields: Mapping[str, str], config: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _memory(kind: str, fields: Mapping[str, str], config: Mapping[str, str]) -> Mapping[str, str]:
     """The limits of a kind (``Def``, ``Max``) that are set for the partition, else those for the cluster."""
-    names = [name for name in MEMORY if name.startswith(kind)]
-    own = next((source for source in (fields, config) if any(count(source.get(name)) for name in names)), NOTHING)
-    return ((name, own[name]) for name in names if count(own.get(name)))
+    set_in = ({name: source[name] for name in MEMORY if name.startswith(kind) and count(source.get(name))} for source in (fields, config))
+    return next(filter(None, set_in), NOTHING)
+
+
+def _counts_memory(fields: Mapping[str, str], config: Mapping[str, str]) -> bool:
+    """Whether jobs share the memory of nodes: what is set for the partition, else for the cluster."""
+    set_to = [source.get("SelectTypeParameters", "NONE") for source in (fields, config)]
+    return "_MEMORY" in next((what for what in set_to if what != "NONE"), "").upper()
 
 
 def _of_gpus(fields: Mapping[str, str]) -> int | None:

@@ -142,7 +142,7 @@ def test_a_processor_of_which_lscpu_does_not_know_the_sockets_has_unknown_cores(
     """As it prints in some virtual machines."""
     found = machine.lscpu(read("lscpu-xeon.json").replace("Socket(s):", "Sockets:"))
     assert found
-    assert (found.sockets, found.cores) == (None, None)
+    assert (found.sockets, found.topology.cores) == (None, None)
 
 
 def test_a_processor_without_a_name_is_none() -> None:
