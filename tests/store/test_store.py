@@ -34,6 +34,23 @@ def test_results_come_out_as_they_went_in(store: Store) -> None:
     assert first.measured_at == datetime(2025, 3, 1, 11, tzinfo=UTC)
 
 
+def test_rows_in_any_order_keep_their_cells(store: Store) -> None:
+    """Each value comes out with the problem, layout, repeat, time, source and doubt of its row: no two columns have one order."""
+    numbers = {value: [value * factor % 13 for factor in range(2, 12)] for value in range(12, 0, -1)}
+    head = "dataset,nodes,ranks_per_node,threads_per_rank,gpus_per_node,batch_size,repeat,measured_at,source,suspect"
+    rows = "".join(
+        f"a,wall_time,{value},d{cells[0] % 2},{','.join(map(str, cells[1:7]))},2025-01-{cells[7]:02}T00:00:00Z,s{cells[8]},t{cells[9]}\n"
+        for value, cells in numbers.items()
+    )
+    store.load([csv_table(f"application,metric,value,{head}\n{rows}")], ME)
+    for one in results_of(store, "a"):
+        cells = numbers.pop(int(one.value))
+        assert (one.series.dataset, one.source, one.suspect) == (f"d{cells[0] % 2}", f"s{cells[8]}", f"t{cells[9]}")
+        assert (*one.layout.model_dump().values(), one.repeat) == tuple(cells[1:7])
+        assert one.measured_at == datetime(2025, 1, cells[7], tzinfo=UTC)
+    assert not numbers
+
+
 def test_a_file_loaded_twice_adds_nothing(store: Store) -> None:
     """The second load of a file finds only duplicates, says so, and leaves the version of the data."""
     first = store.load([csv_table(ROWS)], ME)
