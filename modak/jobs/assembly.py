@@ -173,12 +173,13 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
         return "torchrun", "launcher: torchrun, one per node, for PyTorch's distributed training"
     if ranks == 1 and beside(target.system):
         return JSRUN, "launcher: jsrun for the only process, because the script does not run on the job's own node"
+    preferred = target.system.launcher if target.system else None
+    usual = preferred or plugins.find("schedulers", target.scheduler).launcher or USUAL
+    if ranks == 1 and usual == "srun" and distribution(request) in ("jax-distributed", "multi-worker"):
+        return usual, "launcher: srun for the only rank, too, whose program asks it for the others"
     if ranks == 1:
         return "none", "launcher: none, because there is only one process"
-    if target.system and target.system.launcher:
-        return target.system.launcher, f"launcher: {target.system.launcher} for {ranks} ranks, as preferred on {target.system.name}"
-    usual = plugins.find("schedulers", target.scheduler).launcher or USUAL
-    return usual, f"launcher: {usual} for {ranks} ranks"
+    return usual, f"launcher: {usual} for {ranks} ranks{f', as preferred on {target.system.name}' if preferred and target.system else ''}"
 
 
 def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...]]:

@@ -106,6 +106,25 @@ def test_a_log_file_in_which_nothing_is_looked_for_is_told(metric: dict[str, Any
     assert [each.field for each in warnings if each.field == "application.metric_file"] == ["application.metric_file"] * (not metric)
 
 
+@pytest.mark.parametrize(
+    ("framework", "scheduler", "srun"),
+    [
+        ({"jax": {"distribution": "jax-distributed"}}, "slurm", True),
+        ({"tensorflow": {"distribution": "multi-worker"}}, "slurm", True),
+        ({"tensorflow": {"distribution": "horovod"}}, "slurm", False),
+        ({"jax": {}}, "slurm", False),
+        ({"jax": {"distribution": "jax-distributed"}}, "torque", False),
+    ],
+)
+def test_an_only_rank_finds_what_it_asks_for_the_others(framework: dict[str, Any], scheduler: str, srun: bool) -> None:
+    """jax.distributed.initialize() and SlurmClusterResolver() end with an error where srun has started nothing."""
+    application = {"app_type": "python", "executable": "python3 train.py", "mpi_ranks": 1}
+    job = {"application": application, "target": {"job_scheduler_type": scheduler, "container_runtime": "none"}}
+    job["optimisation"] = {"app_type": "ai_training", "ai_training": framework}
+    text = optimise(normalise({"job": job}).request, Facts(version="1")).texts.job_script
+    assert ("\nsrun " in text.partition("MODAK_STARTED=")[2]) == srun
+
+
 def test_ranks_on_reserved_cores_oversubscribe_the_others() -> None:
     """60 ranks on the 56 cores that jobs may use: Slurm would reject --ntasks-per-node=60."""
     text = script(GPUS, {"request_gpus": 0, "node_count": 1, "process_count_per_node": 60})

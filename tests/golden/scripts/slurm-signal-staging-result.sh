@@ -32,17 +32,20 @@ MODAK_RESULT="${MODAK_HERE}"/modak-result-"${MODAK_JOB}".json
 MODAK_PATTERN='rate: ([0-9.]+) cells/s'
 MODAK_METRIC='"metric": "throughput", "unit": "cells/s"'
 modak_metric() {
-    local LC_ALL=C line value number='^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
+    local LC_ALL=C line match value cut='[0-9]([.,]:[0-9]+|,:[0-9]{3}[.][0-9]*)$'
+    local number='^[+]?(([0-9]+|[0-9]{1,3}(,[0-9]{3})+)([.][0-9]*)?|[.][0-9]+)([eE][+-]?0*[0-9]{1,2})?$'
     line="$(<"${MODAK_NOTES}/output.last")"
     test -n "${line}" || line="$(<"${MODAK_NOTES}/errors.last")"
     if ! [[ ${line} =~ ${MODAK_PATTERN} ]]; then
         printf 'modak: no metric: no line of the output matches its pattern\n' >&2
-    elif value="${BASH_REMATCH[1]}" && [[ ${value}${line#*"${BASH_REMATCH[0]}"} =~ ^[+]?[0-9]+,[0-9] ]]; then
-        printf 'modak: no metric: %s may be part of a number with a comma; if not, let the pattern end with the comma\n' "${value}" >&2
+    elif match="${BASH_REMATCH[0]}" value="${BASH_REMATCH[1]}" && [[ ${value//,/}${line#*"${match}"} =~ ^[+]?[0-9]+,[0-9] ||
+        ${match} == "${value}"* && ${line%%"${match}"*}:${value} =~ ${cut} ]]; then
+        printf 'modak: no metric: %s may be part of a longer number: let the group take all of it ([0-9.,]+), ' "${value}" >&2
+        printf 'or the pattern the commas around it, if they separate columns\n' >&2
     elif ! [[ ${value} =~ ${number} && ${value} =~ ^[+0.]*[1-9] ]]; then
         printf 'modak: no metric: %s is not a positive number from 1e-99 to 1e99\n' "${value}" >&2
     else
-        printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value}"
+        printf ', {%s, "measured_at": "%s", %s, "value": %.12g}' "${MODAK_RECORD}" "${ended}" "${MODAK_METRIC}" "${value//,/}"
         return
     fi
     return 1
