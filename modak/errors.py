@@ -178,6 +178,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close!r}?" if close else ";"
 
 
+def spelt_otherwise(name: str, other: str) -> str:
+    """What is said of a name that nothing has, where something has it in one other spelling.
+
+    >>> spelt_otherwise("3DGAN", "3dgan")
+    "no results of '3DGAN'; those of '3dgan' are used"
+    """
+    return f"no results of {name!r}; those of {other!r} are used"
+
+
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that is probably meant by ``name``; ``None``: no known name is similar.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from modak.choosing.problem import as_spelt
 from modak.dsl import Request, Texts
 from modak.errors import ModakError
 from modak.facts import Rule
@@ -25,8 +26,9 @@ def preview(plan_id: str, request: Mapping[str, Any], rules: Sequence[Rule], fac
     try:
         read = normalise(request)
         facts = facts_for(read.request)
+        asked, notices = as_spelt(read.request, facts)
         then = replace(facts, rules=(*(rule for rule in facts.rules if rule.name not in names), *rules))
-        before, after = (_lines(optimise(read.request, known, read.warnings).texts) for known in (facts, then))
+        before, after = (_lines(optimise(asked, known, (*read.warnings, *notices)).texts) for known in (facts, then))
     except ModakError as error:
         return {"id": plan_id, "diff": "", "error": str(error)}
     lines = difflib.unified_diff(before, after, f"{plan_id} as it is", f"{plan_id} with the rules")

@@ -8,8 +8,8 @@ from typing import Final
 from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, Problem, of_one_kind, requested_lengths, stated, units
 from modak.dsl import Notice, Request, Workload
-from modak.errors import unknown
-from modak.facts import parameter, parameters, same_name
+from modak.errors import spelt_otherwise, unknown
+from modak.facts import other_spellings, parameter, parameters, same_name
 from modak.grouping import grouped
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.magnitudes import magnitude
@@ -17,6 +17,7 @@ from modak.perfmodel.merging import same_setting
 from modak.perfmodel.problems import nearest_first, number_ratios
 from modak.perfmodel.questions import of_exact_text, same_value
 from modak.perfmodel.unlikeness import tells_of_work
+from modak.prepared import Prepared
 from modak.text.amounts import listed
 from modak.tuning.setting import recorded
 
@@ -24,6 +25,21 @@ Labels = tuple[tuple[str, str], ...]
 """Labels by which results tell problems apart: sorted pairs of name and value."""
 NO_PROBLEM: Final = ("build", "baseline")
 """Parameters that do not identify the problem."""
+
+
+def as_spelt(request: Request, facts: Prepared) -> tuple[Request, tuple[Notice, ...]]:
+    """The request with application and data set as results call them, where these know its own spelling not and one other; and notices."""
+    work, known = request.optimisation.workload, {one.series.dataset for one in facts.measured if one.series.dataset}
+    found = (
+        ("application", request.workload_name, facts.application),
+        ("dataset", work.dataset, other_spellings([work.dataset], known).get(work.dataset) if work.dataset else None),
+    )
+    others = [(name, str(asked), called) for name, asked, called in found if called not in (None, asked)]
+    if not others:
+        return request, ()
+    changed = work.model_copy(update={name: called for name, _, called in others})
+    notices = (Notice(field=f"optimisation.workload.{name}", message=spelt_otherwise(asked, called)) for name, asked, called in others)
+    return request.changed(optimisation={"workload": changed}), tuple(notices)
 
 
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:

@@ -104,7 +104,8 @@ def plot(
 
 def _curves(application: str | None) -> dict[str, Curve]:
     """Fitted curves by id: from the database, or from the service that is set."""
-    from modak.facts import same_text
+    from modak.errors import spelt_otherwise
+    from modak.facts import other_spellings, same_text
     from modak.perfmodel.curves import fitted
 
     application = None if application is None else same_text(application.strip())
@@ -113,6 +114,9 @@ def _curves(application: str | None) -> dict[str, Curve]:
     kept = {identity: curve for identity, curve in found.items() if application in (None, curve.series.application)}
     if application is not None and not kept:
         known = {curve.series.application for curve in found.values()} if served else common.local().store.applications()
+        if other := other_spellings([application], known).get(application):
+            show.note(spelt_otherwise(application, other))
+            return _curves(other)
         raise common.no_model_of(application, known)
     return dict(zip(kept, fitted(list(kept.values())), strict=True)) if served else kept
 

@@ -8,7 +8,17 @@ from modak.facts.fact import STORED, VENDORS, Count, Fact, Positive, Prose, Sour
 from modak.facts.hardware import ARCHITECTURES, Accelerator, Node, NumaMode, Processor, microarchitectures
 from modak.facts.images import Image, ImageLabels
 from modak.facts.known import Added, Facts, Known
-from modak.facts.names import mpi_family, same_image, same_mpi, same_name, same_parameter, same_runtime, same_text, same_version
+from modak.facts.names import (
+    mpi_family,
+    other_spellings,
+    same_image,
+    same_mpi,
+    same_name,
+    same_parameter,
+    same_runtime,
+    same_text,
+    same_version,
+)
 from modak.facts.results import Doubted, Failed, Layout, Result, SeriesKey, parameter, parameters
 from modak.facts.rules import Condition, Rule
 from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System, own_names
@@ -49,6 +59,7 @@ __all__ = [
     "Vendor",
     "microarchitectures",
     "mpi_family",
+    "other_spellings",
     "own_names",
     "parameter",
     "parameters",

@@ -35,6 +35,8 @@ class Facts:
     """Results of the application that models would use if they were not doubted."""
     failed: tuple[Failed, ...] = ()
     """Failed runs of the application."""
+    application: str | None = None
+    """What results call the application that is asked about; ``None``: nothing is asked about."""
     similar_application: str | None = None
     """If the application has no results: a measured one with a similar name."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
+from modak.grouping import grouped
 from modak.text.grammar import IMAGE_ENDINGS, IMAGE_SCHEMES
 
 _NUMBER: Final = re.compile(
@@ -96,6 +98,18 @@ def same_name(name: object) -> str:
     ('gcc-9.3', 'gcc-9.3', 'gcc-9.3', 'my-site')
     """
     return str(name).lower().translate(_JOINTS)
+
+
+def other_spellings(texts: Collection[str], known: Collection[str]) -> Mapping[str, str]:
+    """For each of the texts that is not known, what is known under this name in another case or with other separators, if that is one.
+
+    >>> other_spellings(["3D GAN", "Solver"], ["3d-gan", "SOLVER", "solver"])
+    {'3D GAN': '3d-gan'}
+    """
+    unknown = set(texts).difference(known)
+    alike = grouped(known, same_name) if unknown else {}
+    found = {text: alike.get(same_name(text), ()) for text in texts if text in unknown}
+    return {text: few[0] for text, few in found.items() if len(few) == 1}
 
 
 def same_text(text: str) -> str:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.dsl import Notice
-from modak.errors import nearest_of_many
+from modak.errors import nearest_of_many, spelt_otherwise
 from modak.facts import same_name
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.unseen import FEW
@@ -89,6 +89,11 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
         *([Notice(field="basis", message=longer)] if refuted else []),
         *([Notice(field="extrapolation", message=guesses)] if far else []),
     ]
+
+
+def spelt(column: str, others: Mapping[str, str]) -> list[Notice]:
+    """A warning for each text of a column that stands for another spelling, as results have it."""
+    return [Notice(field=column, message=spelt_otherwise(name, other)) for name, other in islice(sorted(others.items()), MOST_COMPARED)]
 
 
 def misspelt(rows: Sequence[Mapping[str, Any]], measured: Collection[str], systems: Collection[str]) -> list[Notice]:

@@ -12,6 +12,7 @@ from secrets import token_hex
 from typing import Final
 
 from modak.errors import Unavailable, nearest_of_many
+from modak.facts import other_spellings
 from modak.prepared import Prepared, prepared
 from modak.store.store import Store
 
@@ -101,16 +102,19 @@ class FactCache:
         return found
 
     def _about(self, application: str, switches: Switches, knowledge: Prepared) -> Prepared:
-        version, models = self.store.models_of(application)
+        called, similar_application = application, None
+        version, models = self.store.models_of(called)
+        if not models[called] and application not in (measured := self.store.applications()):
+            called = other_spellings([application], measured).get(application, application)
+            similar_application = None if called in measured else nearest_of_many(application, measured)
+            version, models = self.store.models_of(called)
         tried = self.store.tried(*switches) if switches else ()
-        doubted = self.store.doubted(application)[application]
-        failed = self.store.failed(application)
-        similar_application = None if models[application] else self._similar_application(application)
         facts = knowledge.changed(
-            models=knowledge.with_own_names(models[application]),
+            models=knowledge.with_own_names(models[called]),
             tried=knowledge.with_own_names(tried),
-            doubted=knowledge.with_own_names(doubted),
-            failed=knowledge.with_own_names(failed),
+            doubted=knowledge.with_own_names(self.store.doubted(called)[called]),
+            failed=knowledge.with_own_names(self.store.failed(called)),
+            application=called,
             similar_application=similar_application,
         )
         after, _ = self.store.versions()
@@ -121,8 +125,3 @@ class FactCache:
             while len(self._known) > self.most:
                 self._known.popitem(last=False)
         return facts
-
-    def _similar_application(self, application: str) -> str | None:
-        """A measured application with a similar name; ``None`` also if this one was measured, though nothing can be fitted to it."""
-        measured = self.store.applications()
-        return None if application in measured else nearest_of_many(application, measured)

@@ -10,6 +10,7 @@ from typing import Final
 from modak.cache import Cache
 from modak.choosing.measured import agreeing
 from modak.choosing.openswitch import left_open
+from modak.choosing.problem import as_spelt
 from modak.dsl import Request
 from modak.facts import Facts, parameters, same_name
 from modak.perfmodel.configurations import MeasuredRuns, by_configuration, numbers_of
@@ -41,7 +42,7 @@ class FactFinder:
     def ready(self, request: Request) -> Prepared | None:
         """The facts for a request if they are in memory and the newest; ``None``: they have to be read, or told from parameters."""
         facts = self._cache.ready(request.workload_name, _left(request))
-        return None if facts is None or _untried(request, facts) else facts
+        return None if facts is None or _untried(as_spelt(request, facts)[0], facts) else facts
 
     def facts_for(self, request: Request, *, everywhere: bool = False) -> Prepared:
         """The facts for a request: with what other applications tell of the switches that it leaves open, and, where its application never
@@ -49,6 +50,7 @@ class FactFinder:
         """
         left = _left(request)
         facts = self._cache.facts(request.workload_name, left)
+        request, _ = as_spelt(request, facts)
         places = _untried(request, facts, everywhere=everywhere)
         if not places:
             return facts

@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from modak import admission
 from modak.choosing.decision import result_ids_behind
+from modak.choosing.problem import as_spelt
 from modak.dsl import Notice, Request, Texts
 from modak.errors import Fault, ModakError, RequestError, Unavailable, strictly
 from modak.facts import Added, Fact, Facts, Known, Rule
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from modak.perfmodel.cells import Cell
     from modak.sizing.guide import Guide
 
+Found = TypeVar("Found", bound=Prepared | None)
 GUIDE: Final = "sizing/primeflex.toml"
 """Below `benchmarks_db`: what a sizing needs beside the systems."""
 
@@ -89,8 +91,7 @@ class Service:
 
     def optimised(self, document: Any, *, strict: bool = False, keep: bool = True, address: str = "") -> str:
         """The same as JSON text; with the ``address`` of the service, the texts have addresses, too."""
-        with _read(document, strict=strict) as read:
-            facts = self.facts_for(read.request)
+        with _asked(document, self.facts_for, strict=strict) as (read, facts):
             settled = _settled(read, facts, strict=strict)
             plan = plan_of(settled)
         response = filled(read.document, plan, settled.texts, address)
@@ -100,13 +101,12 @@ class Service:
 
     def settle(self, document: Any, *, strict: bool = False) -> Settled:
         """The texts for a request and the decision behind them, without the reasons; nothing is stored. Raises as :meth:`optimise` does."""
-        with _read(document, strict=strict) as read:
-            return _settled(read, self.facts_for(read.request), strict=strict)
+        with _asked(document, self.facts_for, strict=strict) as (read, facts):
+            return _settled(read, facts, strict=strict)
 
     def settle_at_once(self, document: Any, *, strict: bool = False) -> Settled | None:
         """The same if all facts for it are in memory; otherwise ``None``."""
-        with _read(document, strict=strict) as read:
-            facts = self._fact_finder.ready(read.request)
+        with _asked(document, self._fact_finder.ready, strict=strict) as (read, facts):
             return None if facts is None else _settled(read, facts, strict=strict)
 
     def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> Json:
@@ -115,8 +115,8 @@ class Service:
         Raises :class:`~modak.errors.Infeasible` if nothing meets the constraints; with ``closest`` the closest configuration is returned
         instead, and ``missed`` says which constraint it misses.
         """
-        with _read(document, strict=strict) as read:
-            found = recommend(read.request, self.facts_for(read.request), closest=closest)
+        with _asked(document, self.facts_for, strict=strict) as (read, facts):
+            found = recommend(read.request, facts, closest=closest)
         warnings = _warnings(read, found.warnings, strict=strict)
         return {
             "choices": [choice.model_dump(mode="json", exclude_none=True) for choice in found.choices],
@@ -132,8 +132,8 @@ class Service:
 
         Raises :class:`~modak.errors.RequestError` for a wrong document (with ``strict``: also for any warning).
         """
-        with _read(document, strict=strict) as read:
-            found = check(read.request, self.facts_for(read.request))
+        with _asked(document, self.facts_for, strict=strict) as (read, facts):
+            found = check(read.request, facts)
         return {"valid": True, "warnings": [warning.model_dump() for warning in _warnings(read, found, strict=strict)]}
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9, go_on: Callable[[], None] = lambda: None) -> Json:
@@ -158,8 +158,8 @@ class Service:
         """
         from modak.sizing.size import size
 
-        with _read(document, strict=strict) as read:
-            found = size(read.request, self.facts_for(read.request, everywhere=True), self._guide)
+        with _asked(document, partial(self.facts_for, everywhere=True), strict=strict) as (read, facts):
+            found = size(read.request, facts, self._guide)
         warnings = _warnings(read, found.warnings, strict=strict)
         return found.model_copy(update={"warnings": warnings}).model_dump(mode="json", exclude_none=True)
 
@@ -266,8 +266,7 @@ class Service:
         from modak.nextruns import next_runs
         from modak.onerun import measurement
 
-        with _read(document, strict=strict) as read:
-            facts = self.facts_for(read.request)
+        with _asked(document, self.facts_for, strict=strict) as (read, facts):
             found = next_runs(read.request, facts, most, budget, gain)
         warnings = _warnings(read, found.warnings, strict=strict)
         answer = found.as_json() | {"warnings": [warning.model_dump() for warning in warnings]}
@@ -436,11 +435,17 @@ def database(settings: Settings) -> str:
 
 
 @contextmanager
-def _read(document: Any, *, strict: bool) -> Iterator[Normalised]:
-    """The request in a document. If it is refused in the block, the error has the warnings of reading it."""
+def _asked(document: Any, facts_for: Callable[[Request], Found], *, strict: bool) -> Iterator[tuple[Normalised, Found]]:
+    """The request in a document, with names as results spell them, and the facts for it. If it is refused in the block, the error has the
+    warnings of reading it.
+    """
     read = normalise(document, strict=strict)
     try:
-        yield read
+        facts = facts_for(read.request)
+        if facts is not None:
+            request, notices = as_spelt(read.request, facts)
+            read = replace(read, request=request, warnings=(*read.warnings, *notices))
+        yield read, facts
     except ModakError as error:
         error.warnings = tuple(Fault(notice.field, notice.message) for notice in read.warnings)
         raise

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from modak.choosing.nodes import node_gpus, node_kinds, node_power
 from modak.choosing.wishes import graph_compilers
+from modak.dsl import Notice
 from modak.errors import DataError
+from modak.facts import other_spellings
 from modak.grouping import grouped
 from modak.perfmodel import rownotes
 from modak.perfmodel.unseen import FEW
@@ -41,10 +43,12 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 
     asked = points(from_bytes(content, name), most)
     there = store.applications()
-    measured = {point.series.application for point in asked}.intersection(there)  # others cost no query
+    given, of_names = _as_spelt(_rows(asked, facts), "application", there)
+    measured = {row["application"] for row in given}.intersection(there)  # others cost no query
     _, models = store.models_of(*sorted(measured))
     curves = {application: facts.with_own_names(found) for application, found in models.items()}
-    given = _rows(asked, facts)
+    datasets = {curve.series.dataset for found in curves.values() for curve in found if curve.series.dataset}
+    given, of_data = _as_spelt(given, "dataset", datasets)
     gpus_there = node_gpus(facts)
     gpus = [gpus_meant(row, curves.get(row["application"], ()), gpus_there(row["system"], row["partition"])) for row in given]
     questions = [{**row, "gpus_per_node": count} if count else row for row, count in zip(given, gpus, strict=True)]
@@ -59,6 +63,8 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     doubted = {application: facts.with_own_names(found) for application, found in store.doubted(*measured).items()}
     systems = {*facts.systems, *(curve.series.system for found in curves.values() for curve in found if curve.series.system)}
     warnings = [
+        *of_names,
+        *of_data,
         *rownotes.weak_bases(answered),
         *rownotes.misspelt(answered, there, systems),
         *rownotes.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
@@ -81,7 +87,7 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     from modak.perfmodel.rows import Reader
 
     asked = points(from_bytes(content, name), most)
-    rows = _rows(asked, facts)
+    rows, of_names = _as_spelt(_rows(asked, facts), "application", store.applications())
     known = by_configuration(_having_parameters(store, {row["metric"] for row in rows}))
     found = calibrations_of(rows, known, number, Reader(graph_compilers(), node_kinds(facts)))
     places = [place for one in found for place in one.places]
@@ -89,7 +95,7 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
         told = any(one.comparable for one in found)
         raise DataError(rownotes.ALL_MEASURED if told else rownotes.NO_CALIBRATION, field=name)
     first = [{**records.given_cells(asked[place]), "value": None} for place in places]
-    return {"rows": first, "notes": rownotes.calibration_notes(found, len(asked))}
+    return {"rows": first, "notes": [*(one.message for one in of_names), *rownotes.calibration_notes(found, len(asked))]}
 
 
 def _lacking_runs(questions: Sequence[Row], answered: Sequence[Row], known: MeasuredRuns, reader: Reader) -> Sequence[CalibrationRuns]:
@@ -108,6 +114,12 @@ def _rows(points: Sequence[Point], facts: Prepared) -> list[dict[str, Any]]:
         return records.columns_of(point.series.model_dump() | own) | point.layout.model_dump()
 
     return [row(point) for point in points]
+
+
+def _as_spelt(rows: Sequence[dict[str, Any]], column: str, known: Collection[str]) -> tuple[list[dict[str, Any]], list[Notice]]:
+    """The rows with the texts of a column as results spell them, if one that is ``known`` is the same in another spelling; and notices."""
+    others = other_spellings({row[column] for row in rows if row[column]}, known)
+    return [{**row, column: others.get(row[column], row[column])} for row in rows], rownotes.spelt(column, others)
 
 
 def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Cell]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from modak.choosing.problem import as_spelt
 from modak.dsl import Configuration, Request
 from modak.errors import RequestError, Unavailable
 from modak.facts import Facts
@@ -43,8 +44,8 @@ def tune(
     _needs_optuna()
     place = _below(folder)
     read = normalise(document, strict=strict)
-    request = with_space(read.request)
-    facts = service.facts_for(request)
+    facts = service.facts_for(with_space(read.request))
+    request, notices = as_spelt(with_space(read.request), facts)
     base = base_request(request, _configuration(place, request, facts), resolve(request, facts))
     space, aim = grid_of(base), aim_of(base)
     runner = runner_for(resolve(base, facts).scheduler, here=here)
@@ -57,7 +58,7 @@ def tune(
         search = Search(service, base, facts, space, aim, study, runner, options, say)
         try:
             stopped = search.run_trials()
-            return _report(search, stopped, [warning.model_dump() for warning in read.warnings])
+            return _report(search, stopped, [warning.model_dump() for warning in (*read.warnings, *notices)])
         except KeyboardInterrupt:
             begun = ", ".join(search.under_way())
             say(f"the same command goes on with the search{f'; left to run: {begun}' if begun else ''}")

@@ -1,0 +1,99 @@
+"""Questions with the application or the data set in another spelling than results have."""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modak.errors import RequestError
+from modak.ingest.reading import incoming
+from modak.ingest.table import PLAIN
+from modak.service import Service, open_service
+from modak.settings import Settings
+
+TAKEN = [
+    {"field": "optimisation.workload.application", "message": "no results of '3DGAN'; those of '3dgan' are used"},
+    {"field": "optimisation.workload.dataset", "message": "no results of 'CLIC Calorimeter'; those of 'clic-calorimeter' are used"},
+]
+Ask = Callable[[Service, Any], Any]
+
+
+@pytest.fixture
+def service(own_database: Path) -> Iterator[Service]:
+    """The use cases on a copy of the packaged knowledge."""
+    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def respelt(document: dict[str, Any]) -> dict[str, Any]:
+    """The example with the names of application and data set in other spellings."""
+    return _named(document, application="3DGAN", dataset="CLIC Calorimeter")
+
+
+def _named(document: dict[str, Any], **names: str) -> dict[str, Any]:
+    changed = copy.deepcopy(document)
+    changed["job"]["optimisation"]["workload"] |= names
+    return changed
+
+
+def _optimise(service: Service, asked: Any) -> Any:
+    return service.optimise(asked)["job"]["plan"]
+
+
+def _settle(service: Service, asked: Any) -> Any:
+    settled = service.settle(asked)
+    return {"warnings": [one.model_dump() for one in settled.warnings], "script": settled.texts.job_script.partition("# plan")[0]}
+
+
+@pytest.mark.parametrize(
+    ("ask", "part"),
+    [
+        (_optimise, "prediction"),
+        (_settle, "script"),
+        (Service.recommend, "choices"),
+        (Service.next_runs, "runs"),
+        (Service.size, "platforms"),
+        (Service.validate, "valid"),
+    ],
+)
+def test_the_only_other_spelling_is_taken(service: Service, document: dict[str, Any], respelt: dict[str, Any], ask: Ask, part: str) -> None:
+    """The answer is that for the results' own spelling, with a warning for each name."""
+    own, other = ask(service, document), ask(service, respelt)
+    assert (other[part], [one for one in other["warnings"] if one in TAKEN]) == (own[part], TAKEN)
+
+
+def test_a_job_records_what_results_call_it(service: Service, respelt: dict[str, Any]) -> None:
+    """So that its result belongs to the series on which its prediction rests."""
+    script = service.optimise(respelt)["job"]["job_content"]
+    assert "3dgan" in script
+    assert not any(name in script for name in ("3DGAN", "CLIC"))
+
+
+def test_rows_are_predicted_from_the_only_other_spelling(service: Service) -> None:
+    """With the names as the table has them, and a warning for each."""
+    head, rest = "application,system,dataset,nodes,metric\n", ",supermuc-ng,{},4,epoch_time\n"
+    rows = [f"3dgan{rest.format('clic-calorimeter')}", f"3DGAN{rest.format('CLIC Calorimeter')}"]
+    answer = service.predict((head + "".join(rows)).encode(), "points.csv")
+    own, other = answer["rows"]
+    assert (other["predicted"], other["basis"], other["application"]) == (own["predicted"], "measured", "3DGAN")
+    assert answer["warnings"][:2] == [{**one, "field": one["field"].rpartition(".")[2]} for one in TAKEN]
+
+
+@pytest.mark.parametrize("other", ["3dGan", "3DGAN"])
+def test_of_several_spellings_none_is_taken_and_an_own_one_is_kept(service: Service, document: dict[str, Any], other: str) -> None:
+    """Two that differ so may be two applications; one with results of its own is never another one."""
+    table = f"application,system,metric,value,unit,nodes\n{other},zenith,epoch_time,100,s,1\n"
+    service.load(incoming(["-"], PLAIN, io.BytesIO(table.encode())))
+    assert not service.validate(_named(document, application="3DGAN"))["warnings"]
+
+
+def test_strict_refuses_another_spelling(service: Service, respelt: dict[str, Any]) -> None:
+    """As it does all that is not read as it is written."""
+    with pytest.raises(RequestError, match=r"no results of '3DGAN'.*strict"):
+        service.optimise(respelt, strict=True)
