@@ -24,7 +24,7 @@ from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, after_failures, failed_once, most_without_memory
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, Scored, rank_closest
-from modak.choosing.openswitch import BUILD
+from modak.choosing.openswitch import BUILD, OpenSwitch
 from modak.choosing.reasons import described
 from modak.choosing.scoring import columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
@@ -247,19 +247,24 @@ def _runnable(candidates: Candidates, request: Request, target: Target, facts: F
 def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Array | None = None) -> tuple[int, ...]:
     """For each open switch of which no results show the effect the two candidates that would, with it and without it: a shape and its
     counterpart, on so many nodes. With ``chances`` only where both may be the right choice."""
-    scored, shapes = decision.scored, [bare(each) for each in decision.candidates.shapes]
-    total = None if chances is None else np.bincount(scored.shape, chances, len(shapes))
+    of_layouts = None if chances is None else np.bincount(decision.scored.shape, chances)
     found: list[int] = []
     for each in decision.candidates.tried:
-        both = [bare(each.switch.turned_on(shape)), bare(each.switch.turned_off(shape))]
-        if each.pairs or bare(shape) not in both or not all(one in shapes for one in both):
-            continue
-        with_it, without = (shapes.index(one) for one in both)
-        rows = [np.flatnonzero((scored.shape == place) & (scored.nodes == nodes)) for place in (with_it, without)]
-        if all(row.size for row in rows) and (total is None or min(total[with_it], total[without]) >= LIKELY):
-            known = [decision.own_curve(int(row[0])) is not None for row in rows]
-            found += [int(row[0]) for row in rows] if not all(known) else []
+        pair = [] if each.pairs else _with_and_without(decision, each.switch, shape, nodes)
+        likely = of_layouts is None or all(of_layouts[decision.scored.shape[index]] >= LIKELY for index in pair)
+        if likely and any(decision.own_curve(index) is None for index in pair):
+            found += pair
     return tuple(dict.fromkeys(found))
+
+
+def _with_and_without(decision: Decision, switch: OpenSwitch, shape: Shape, nodes: int) -> list[int]:
+    """The candidates of a shape with a switch and without it, on so many nodes; empty: they are not both there."""
+    scored, shapes = decision.scored, [bare(each) for each in decision.candidates.shapes]
+    both = [bare(switch.turned_on(shape)), bare(switch.turned_off(shape))]
+    if bare(shape) not in both or not all(one in shapes for one in both):
+        return []
+    rows = [np.flatnonzero((scored.shape == shapes.index(one)) & (scored.nodes == nodes)) for one in both]
+    return [int(row[0]) for row in rows] if all(row.size for row in rows) else []
 
 
 def _too_many(decision: Decision, chances: Array) -> tuple[str, ...]:
