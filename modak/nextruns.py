@@ -136,13 +136,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
         if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
             return Programme(decision, (), None, (), (), (*warnings, *needed))
         first = _first(request, decision, most)
-        notes = (
-            _nothing(decision),
-            *_second_tries(request, decision, facts, first),
-            *_of_program(decision, first),
-            *_shorter(request, first),
-            *_one_folder(request, target, first),
-        )
+        notes = (_nothing(decision), *_of_runs(request, decision, facts, first))
         return Programme(decision, (), None, first, notes, (*warnings, *_one_log(request, target, first)))
     chances = chances_of(request, decision.scored)
     known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
@@ -157,8 +151,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
 
     proposals = proposed(most, budget, least)
     notes = (*_too_many(decision, chances), *_enough(len(proposals), most, budget, least))
-    notes += (*_second_tries(request, decision, facts, proposals), *_of_program(decision, proposals))
-    notes += (*_shorter(request, proposals), *_one_folder(request, target, proposals))
+    notes += tuple(_of_runs(request, decision, facts, proposals))
     if not proposals:
         notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
     return Programme(decision, likely, today, proposals, notes, (*warnings, *_one_log(request, target, proposals)))
@@ -180,6 +173,14 @@ def _warnings(request: Request, chosen: Decision, decision: Decision) -> tuple[N
     """``chosen``: what would be chosen today; ``decision``: as :func:`_predicted` makes it."""
     of_request = in_document(request, (*decision.candidates.warnings, *chosen.relaxed, *chosen.given_up.values()))
     return tuple(dict.fromkeys((*decision.target.warnings, *missing_figures(request, decision.target), *of_request)))
+
+
+def _of_runs(request: Request, decision: Decision, facts: Facts, runs: Sequence[Proposal]) -> Iterator[str]:
+    """What should be known of the proposed runs."""
+    yield from _second_tries(request, decision, facts, runs)
+    yield from _of_program(decision, runs)
+    yield from _shorter(request, runs)
+    yield from _one_folder(request, decision.target, runs)
 
 
 def _one_log(request: Request, target: Target, runs: Sequence[Proposal]) -> tuple[Notice, ...]:
