@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Final
 
 from modak import plugins
-from modak.errors import AlreadyThere, DataError, Fault, RequestError, nearest_name, unknown
+from modak.errors import AlreadyThere, DataError, Fault, RequestError, did_you_mean, unknown
 from modak.facts import (
     ARCHITECTURES,
     Accelerator,
@@ -108,8 +108,13 @@ def strange_names(values: Sequence[Known], systems: Iterable[System]) -> tuple[s
     """A note for each name in the condition of a rule that nothing known has. It is no fault: a system may be described later."""
     known = tuple(systems)
     found = [note for value in values if isinstance(value, Rule) for note in _strange(value, known)]
-    more = [f"{len(found) - MOST_STRANGE} more names in conditions of rules are not known"] if len(found) > MOST_STRANGE else []
-    return (*found[:MOST_STRANGE], *more)
+    return _first(found, "names in conditions of rules")
+
+
+def _first(notes: Sequence[str], what: str) -> tuple[str, ...]:
+    """The first :data:`MOST_STRANGE` notes, and how many more there are, of what."""
+    more = [f"{len(notes) - MOST_STRANGE} more {what} are not known"] if len(notes) > MOST_STRANGE else []
+    return (*notes[:MOST_STRANGE], *more)
 
 
 def _strange(rule: Rule, systems: Sequence[System]) -> Iterator[str]:
@@ -120,12 +125,13 @@ def _strange(rule: Rule, systems: Sequence[System]) -> Iterator[str]:
         "partition": [part.name for one in places for part in one.partitions],
         **{key: plugins.names(kind) for key, kind in _PLUGINS.items()},
     }
+    if not known["partition"]:
+        del known["partition"]
     for key, names in known.items():
         folded = {same_runtime(same_name(name)) for name in names}
         for name in getattr(rule.when, key):
-            if same_runtime(same_name(name)) not in folded and (key != "partition" or names):
-                close = nearest_name(name, names)
-                hint = f"; did you mean {close!r}?" if close else "; until there is one, the name matches nothing"
+            if same_runtime(same_name(name)) not in folded:
+                hint = did_you_mean(name, names, "; until there is one, the name matches nothing")
                 yield f"rule {rule.name}: no {key} {name!r} is known{hint}"
 
 
@@ -137,15 +143,13 @@ def strange_processors(values: Sequence[Known]) -> tuple[str, ...]:
     targets |= {one.microarchitecture: f"processor {one.name}" for one in values if isinstance(one, Processor)}
     kinds = {one.labels.architecture: f"image {one.reference}" for one in images}
     found = [*_unheard_of("microarchitecture", targets, microarchitectures()), *_unheard_of("architecture", kinds, ARCHITECTURES.values())]
-    more = [f"{len(found) - MOST_STRANGE} more names of processors are not known"] if len(found) > MOST_STRANGE else []
-    return (*found[:MOST_STRANGE], *more)
+    return _first(found, "names of processors")
 
 
 def _unheard_of(what: str, owners: Mapping[str, str], known: Collection[str]) -> Iterator[str]:
     for name, owner in owners.items():
         if name not in known:
-            close = nearest_name(name, known)
-            yield f"{owner}: no {what} {name!r} is known" + (f"; did you mean {close!r}?" if close else "; only the same name matches it")
+            yield f"{owner}: no {what} {name!r} is known{did_you_mean(name, known, '; only the same name matches it')}"
 
 
 def odd_cores(values: Sequence[Known], facts: Facts) -> Iterator[str]:

@@ -168,14 +168,14 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     return f"{said}; did you mean {close!r}?{' similar: ' if similar else ''}{', '.join(similar[:FEW] + more)}"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The text between an unknown name and the list of known ones.
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = ";") -> str:
+    """What follows an unknown name: the known one that is probably meant, or else ``otherwise``, before the list of known ones.
 
     >>> did_you_mean("slrum", ["slurm", "lsf"]), did_you_mean("cray", ["slurm", "lsf"])
     ("; did you mean 'slurm'?", ';')
     """
     close = nearest_name(name, known)
-    return f"; did you mean {close!r}?" if close else ";"
+    return f"; did you mean {close!r}?" if close else otherwise
 
 
 def spelt_otherwise(name: str, other: str) -> str:

@@ -24,7 +24,7 @@ from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, after_failures, failed_once, most_without_memory
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, Scored, rank_closest
-from modak.choosing.openswitch import BUILD
+from modak.choosing.openswitch import BUILD, OpenSwitch
 from modak.choosing.reasons import described
 from modak.choosing.scoring import columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
@@ -136,13 +136,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
         if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
             return Programme(decision, (), None, (), (), (*warnings, *needed))
         first = _first(request, decision, most)
-        notes = (
-            _nothing(decision),
-            *_second_tries(request, decision, facts, first),
-            *_of_program(decision, first),
-            *_shorter(request, first),
-            *_one_folder(request, target, first),
-        )
+        notes = (_nothing(decision), *_of_runs(request, decision, facts, first))
         return Programme(decision, (), None, first, notes, (*warnings, *_one_log(request, target, first)))
     chances = chances_of(request, decision.scored)
     known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
@@ -157,8 +151,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
 
     proposals = proposed(most, budget, least)
     notes = (*_too_many(decision, chances), *_enough(len(proposals), most, budget, least))
-    notes += (*_second_tries(request, decision, facts, proposals), *_of_program(decision, proposals))
-    notes += (*_shorter(request, proposals), *_one_folder(request, target, proposals))
+    notes += tuple(_of_runs(request, decision, facts, proposals))
     if not proposals:
         notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
     return Programme(decision, likely, today, proposals, notes, (*warnings, *_one_log(request, target, proposals)))
@@ -180,6 +173,14 @@ def _warnings(request: Request, chosen: Decision, decision: Decision) -> tuple[N
     """``chosen``: what would be chosen today; ``decision``: as :func:`_predicted` makes it."""
     of_request = in_document(request, (*decision.candidates.warnings, *chosen.relaxed, *chosen.given_up.values()))
     return tuple(dict.fromkeys((*decision.target.warnings, *missing_figures(request, decision.target), *of_request)))
+
+
+def _of_runs(request: Request, decision: Decision, facts: Facts, runs: Sequence[Proposal]) -> Iterator[str]:
+    """What should be known of the proposed runs."""
+    yield from _second_tries(request, decision, facts, runs)
+    yield from _of_program(decision, runs)
+    yield from _shorter(request, runs)
+    yield from _one_folder(request, decision.target, runs)
 
 
 def _one_log(request: Request, target: Target, runs: Sequence[Proposal]) -> tuple[Notice, ...]:
@@ -247,19 +248,24 @@ def _runnable(candidates: Candidates, request: Request, target: Target, facts: F
 def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Array | None = None) -> tuple[int, ...]:
     """For each open switch of which no results show the effect the two candidates that would, with it and without it: a shape and its
     counterpart, on so many nodes. With ``chances`` only where both may be the right choice."""
-    scored, shapes = decision.scored, [bare(each) for each in decision.candidates.shapes]
-    total = None if chances is None else np.bincount(scored.shape, chances, len(shapes))
+    of_layouts = None if chances is None else np.bincount(decision.scored.shape, chances)
     found: list[int] = []
     for each in decision.candidates.tried:
-        both = [bare(each.switch.turned_on(shape)), bare(each.switch.turned_off(shape))]
-        if each.pairs or bare(shape) not in both or not all(one in shapes for one in both):
-            continue
-        with_it, without = (shapes.index(one) for one in both)
-        rows = [np.flatnonzero((scored.shape == place) & (scored.nodes == nodes)) for place in (with_it, without)]
-        if all(row.size for row in rows) and (total is None or min(total[with_it], total[without]) >= LIKELY):
-            known = [decision.own_curve(int(row[0])) is not None for row in rows]
-            found += [int(row[0]) for row in rows] if not all(known) else []
+        pair = [] if each.pairs else _with_and_without(decision, each.switch, shape, nodes)
+        likely = of_layouts is None or all(of_layouts[decision.scored.shape[index]] >= LIKELY for index in pair)
+        if likely and any(decision.own_curve(index) is None for index in pair):
+            found += pair
     return tuple(dict.fromkeys(found))
+
+
+def _with_and_without(decision: Decision, switch: OpenSwitch, shape: Shape, nodes: int) -> list[int]:
+    """The candidates of a shape with a switch and without it, on so many nodes; empty: they are not both there."""
+    scored, shapes = decision.scored, [bare(each) for each in decision.candidates.shapes]
+    both = [bare(switch.turned_on(shape)), bare(switch.turned_off(shape))]
+    if bare(shape) not in both or not all(one in shapes for one in both):
+        return []
+    rows = [np.flatnonzero((scored.shape == shapes.index(one)) & (scored.nodes == nodes)) for one in both]
+    return [int(row[0]) for row in rows] if all(row.size for row in rows) else []
 
 
 def _too_many(decision: Decision, chances: Array) -> tuple[str, ...]:

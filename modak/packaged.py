@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
-from modak.errors import LONGEST_SHOWN, NotFound, nearest_name
+from modak.errors import LONGEST_SHOWN, NotFound, did_you_mean
 from modak.facts import Fact, Image, System
 from modak.text.amounts import listed
 
@@ -70,14 +70,20 @@ def differences(packaged: Iterable[Fact], held: Iterable[Held], removed: Collect
     for value in packaged:
         kind, name = key = kind_of(value), name_of(value)
         old = there.pop(key, None)
-        if old is not None and old.value == value:
+        if old and old.value == value:
             continue
         other = next((names[each] for each in _folded_names(value) if each in names and names[each] is not old), None)
-        missing: Standing = "removed here" if f"{kind} {name}" in removed else "new"
-        standing: Standing = missing if old is None else "newer" if old.by == PRINCIPAL else "changed here"
-        found.append(Difference(kind, name, "name taken", value, other) if other else Difference(kind, name, standing, value, old))
+        standing = "name taken" if other else _standing(old, removed=f"{kind} {name}" in removed)
+        found.append(Difference(kind, name, standing, value, other or old))
     gone = (Difference(*key, "no longer packaged", None, one) for key, one in there.items() if one.by == PRINCIPAL)
     return (*found, *gone)
+
+
+def _standing(old: Held | None, *, removed: bool) -> Standing:
+    """The standing of a packaged entry that differs from the ``old`` one of the database; ``None``: there is none."""
+    if old is None:
+        return "removed here" if removed else "new"
+    return "newer" if old.by == PRINCIPAL else "changed here"
 
 
 def only_named(found: Sequence[Difference], names: Sequence[str]) -> tuple[Difference, ...]:
@@ -85,8 +91,7 @@ def only_named(found: Sequence[Difference], names: Sequence[str]) -> tuple[Diffe
     differing = sorted({one.name for one in found})
     for name in names:
         if name not in differing:
-            close = nearest_name(name, differing)
-            meant = f"; did you mean {close!r}?" if close else ""
+            meant = did_you_mean(name, differing, "")
             others = listed(differing, MOST_NAMED) if differing else "nothing"
             raise NotFound(
                 f"no entry {name[:LONGEST_SHOWN]!r} differs from what this MODAK knows{meant}; what differs: {others}", field="NAME"

@@ -89,18 +89,14 @@ class Prepared(Facts):
         GPUs used none, whether they say so or not."""
         measured = {(same_name(curve.series.system), curve.series.partition, curve.on_gpus) for curve in self.measured}
         with_them = {(system, partition) for system, partition, on_gpus in measured if on_gpus}
-        if not with_them:
-            return frozenset()
-        bare = {
-            (name, called)
-            for system in self.systems.values()
-            for part in system.partitions
-            if not part.node.accelerators
-            for name in system.folded_names
-            for called in part.scheduler_names
-        }
-        without = {name for name, partition, on_gpus in measured if not on_gpus and (on_gpus is False or (name, partition) in bare)}
+        bare = self._without_gpus() if with_them else set()
+        without = {name for name, partition, on_gpus in measured if on_gpus is False or (on_gpus is None and (name, partition) in bare)}
         return frozenset(place for place in with_them if place[0] not in without)
+
+    def _without_gpus(self) -> set[tuple[str, str | None]]:
+        """Partitions whose nodes have no GPUs: pairs of a system's folded name and a name of the partition."""
+        bare = [(system, part) for system in self.systems.values() for part in system.partitions if not part.node.accelerators]
+        return {(name, called) for system, part in bare for name in system.folded_names for called in part.scheduler_names}
 
     @cached_property
     def threads_of_node(self) -> frozenset[tuple[str, str | None, int]]:

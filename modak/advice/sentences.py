@@ -25,9 +25,8 @@ from modak.perfmodel.intervals import Z90
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.repeats import scatters
-from modak.perfmodel.startup import PARTS
 from modak.perfmodel.wording import A_GUESS
-from modak.results.metrics import metric, work_unit
+from modak.results.metrics import UNITS_OF_WORK, metric, work_unit
 from modak.text.amounts import as_given, cell, counted, listed, plain, span
 from modak.text.grammar import indices
 from modak.text.units import clock
@@ -224,7 +223,7 @@ def _work_unsaid(chosen: Chosen) -> str | None:
         return None
     printed = metric(work.metric.name, work.metric.unit)
     rate = work_unit(printed)
-    if printed.per in ("sample", *PARTS):
+    if printed.per in UNITS_OF_WORK:
         field, example = f"{printed.per}s", ""
     elif rate and rate.counts not in OF_MACHINES:
         field, example = "amount", f", {an_amount(rate.counts)}"

@@ -314,28 +314,17 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
 def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
     per_portion = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
-    factors = [unit.count * unit.unit_scale if unit else math.nan for unit in per_portion]
-    scale = np.array(factors)
-    time, width = _times(predicted, scale)
-    if predicted.included is None or not predicted.references:
-        starts = predicted.start_up_s.tolist()
-        times = [starts[one.portion] + one.cost * factors[one.portion] for one in predicted.references]
+    scale = np.array([unit.count * unit.unit_scale if unit else math.nan for unit in per_portion])
+    basis, stopped, told = predicted.basis, _least_s(request, predicted), None
+    if stopped is None:
+        time, width = _times(predicted, scale)
     else:
-        times = _times(_references_as_columns(predicted), scale)[0].tolist()
-    basis, stopped, told = predicted.basis, None, None
-    if predicted.candidates.stopped:
-        whole = _of_whole_run(request, per_portion)
-        if (stopped := _least_s(request, predicted)) is not None:
-            told = _longer(predicted, scale, whole, stopped)
-            time, width = told.interval()
-            basis = tuple(["heuristic" if refuted else each for refuted, each in zip(told.refuted.tolist(), basis, strict=True)])
-        if predicted.references:
-            among = _references_as_columns(predicted)
-            least_s = _least_s(request, among)
-            times = times if least_s is None else _longer(among, scale, whole, least_s).bound(0.5).tolist()
-    work = [each * one.share for each, one in zip(times, predicted.references, strict=True)]
-    known = ((each, one) for each, one in zip(work, predicted.references, strict=True) if not math.isnan(each))
-    least_work, least = min(known, key=itemgetter(0), default=(math.inf, None))
+        told = _longer(predicted, scale, _of_whole_run(request, per_portion), stopped)
+        time, width = told.interval()
+        basis = tuple(["heuristic" if refuted else each for refuted, each in zip(told.refuted.tolist(), basis, strict=True)])
+    times = _reference_times(request, predicted, scale, per_portion)
+    work = ((each * one.share, one) for each, one in zip(times, predicted.references, strict=True) if not math.isnan(each))
+    least_work, least = min(work, key=itemgetter(0), default=(math.inf, None))
     node, partition = target.node, target.partition
     scored = Scored(
         shape=predicted.shape,
@@ -358,8 +347,21 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     return Evidence(scored, predicted, per_portion, least, request.optimisation.app_type == "ai_inference")
 
 
+def _reference_times(request: Request, predicted: Columns, scale: Array, per_portion: Sequence[Units | None]) -> list[float]:
+    """The whole time of each reference, in seconds; NaN: unknown."""
+    if not predicted.references or (predicted.included is None and not predicted.candidates.stopped):  # a few numbers are no arrays
+        starts, factors = predicted.start_up_s.tolist(), scale.tolist()
+        return [starts[one.portion] + one.cost * factors[one.portion] for one in predicted.references]
+    among = _references_as_columns(predicted)
+    least = _least_s(request, among)
+    found = _times(among, scale)[0] if least is None else _longer(among, scale, _of_whole_run(request, per_portion), least).bound(0.5)
+    return list(map(float, found))
+
+
 def _least_s(request: Request, predicted: Columns) -> Array | None:
     """For each candidate, the seconds that it takes at least, because runs were stopped; 0: nothing is known. ``None``: of any."""
+    if not predicted.candidates.stopped:
+        return None
     least = np.zeros(predicted.nodes.shape)
     for place, one in telling(request, predicted.candidates.stopped):
         least = np.maximum(least, one.least_s(predicted.nodes, predicted.grows_each) * (predicted.shape == place))

@@ -318,11 +318,8 @@ def in_image(shape: Shape, chosen: Software) -> Shape:
 
 def _situation(request: Request, target: Target, shape: Shape, nodes: int, launcher: str, chosen: Software) -> Situation:
     """The facts of the job that rules can test."""
-    system, found, host = target.system, carrier(request), target.mpi_for(shape.mpi)
-    whose = whose_mpi(target, shape, chosen.reference)
-    label, _, last = (shape.mpi or "").rpartition(" ")
-    version = last if last[:1].isdigit() else ""
-    family = mpi_family(shape.mpi) or label or last
+    system, found = target.system, carrier(request)
+    mpi, mpi_from, mpi_version = _mpi_of_ranks(target, shape, chosen)
     return Situation(
         application=request.application.app_tag or request.workload_name,
         app_type=request.optimisation.app_type,
@@ -340,13 +337,22 @@ def _situation(request: Request, target: Target, shape: Shape, nodes: int, launc
         processor_vendor=target.processor.vendor if target.processor else None,
         accelerator=chosen.gpu_vendor or "none",
         interconnect=system.interconnect.family if system and system.interconnect else None,
-        mpi=family or None,
-        mpi_from=whose,
-        mpi_version=version or (host.version if host and whose == "host" else None),
+        mpi=mpi,
+        mpi_from=mpi_from,
+        mpi_version=mpi_version,
         storage_class=preferred_storage(request, chosen),
         multi_node=nodes > 1,
         threaded=shape.threads_per_rank > 1,
     )
+
+
+def _mpi_of_ranks(target: Target, shape: Shape, chosen: Software) -> tuple[str | None, str | None, str | None]:
+    """The family, the origin and the version of the MPI library that the ranks use, each as far as it is known."""
+    label, _, last = (shape.mpi or "").rpartition(" ")
+    version = last if last[:1].isdigit() else None
+    host, whose = target.mpi_for(shape.mpi), whose_mpi(target, shape, chosen.reference)
+    of_host = host.version if host and whose == "host" else None
+    return mpi_family(shape.mpi) or label or last or None, whose, version or of_host
 
 
 def _without_catalogue(case: _Case, chosen: Software) -> tuple[str, ...]:

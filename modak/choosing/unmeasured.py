@@ -81,16 +81,22 @@ def _worth_trying(found: Candidates) -> Iterator[OpenSwitch]:
 def _layouts(request: Request, target: Target, found: Candidates, chosen: Shape | None) -> Iterator[Pair]:
     """Other layouts of the software that is chosen today, if the request does not give the layout."""
     like = next(shape for shape in sorted(found.shapes, key=lambda one: one != chosen) if not shape.inferred)
-    node, given = target.node, found.given
-    total = given.ranks or request.application.allowed_ranks
-    fixed = given.ranks_per_node or given.threads_per_rank or given.cores or total
-    if node is None or fixed or like.gpus_per_node or not (found.distributed or (names_openmp(request) and not found.single_threaded)):
+    node = target.node
+    if node is None or like.gpus_per_node or not _leaves_layout_open(request, found):
         return
     known = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes}
     for ranks, threads in _sharing(node, request, target, found):
         shape = replace(like, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=False, numa_mode=None, origin="plan")
         if (ranks, threads) not in known and memory.obstacle(request, target, shape) is None:
             yield shape, max(found.nodes, key=len)  # serial runs stay on one node
+
+
+def _leaves_layout_open(request: Request, found: Candidates) -> bool:
+    """Whether the program has several ranks or threads, and the request gives none of their counts."""
+    given = found.given
+    if given.ranks_per_node or given.threads_per_rank or given.cores or given.ranks or request.application.allowed_ranks:
+        return False
+    return found.distributed or (names_openmp(request) and not found.single_threaded)
 
 
 def _sharing(node: Node, request: Request, target: Target, found: Candidates) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from modak.dsl import Notice, Request, Workload
 from modak.facts import same_name
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.startup import PARTS
-from modak.results.metrics import METRICS, Metric, metric, metric_of, work_unit
+from modak.results.metrics import METRICS, UNITS_OF_WORK, Metric, metric, metric_of, work_unit
 from modak.results.units import Amount, parse_amount, singular
 from modak.tuning.setting import recorded
 
@@ -67,7 +67,7 @@ def speed_printed(work: Workload) -> str | None:
     if work.metric is None:
         return None
     printed = metric(work.metric.name, work.metric.unit)
-    return work.metric.name if printed.is_rate or printed.per in (*PARTS, "sample") else None
+    return work.metric.name if printed.is_rate or printed.per in UNITS_OF_WORK else None
 
 
 def _amount(work: Workload) -> Amount | None:

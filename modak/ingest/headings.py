@@ -498,7 +498,7 @@ def _in_ascii(bare: str) -> str:
 
 
 _OF_RUNS: Final = [
-    name for name, metric in metrics.METRICS.items() if metric.kind == "time" and name.removesuffix("_time") not in metrics.PARTS
+    name for name, metric in metrics.METRICS.items() if metric.kind == "time" and name.removesuffix("_time") not in metrics.UNITS_OF_WORK
 ]
 """Metrics of the time of a whole run."""
 
@@ -575,6 +575,6 @@ def _unit_of_rate(bare: str) -> Measure | None:
             known = known_unit(unit)
         if rate := _rate_in(unit):
             return rate
-        if known and known.kind == "time" and known.per in metrics.PARTS:
+        if known and known.kind == "time" and known.per in metrics.UNITS_OF_WORK:
             return Measure(f"{known.per}_time", unit)
     return None

@@ -137,7 +137,7 @@ RATES: Final = _words("throughput bandwidth bw flops iops")
 SECONDS: Final = _words("s sec secs second seconds")
 PARTS_OF_MACHINE: Final = _words("cpu cpus core cores gpu gpus node nodes processor")
 """What hours are added up of."""
-PART_OF: Final[Mapping[str, str]] = {**{part: part for part in metrics.PARTS}, **_by_word({"step": "iter iteration it batch"})}
+PART_OF: Final[Mapping[str, str]] = {**{part: part for part in metrics.UNITS_OF_WORK}, **_by_word({"step": "iter iteration it batch"})}
 """Parts of a run that have a time of their own, by what headings call them."""
 SURE_SPREAD: Final = _words("std stddev stdev sem")
 """Words for what several runs differ by."""

@@ -59,6 +59,10 @@ class RunKind:
         """The numbers by name."""
         return dict(self.numbers)
 
+    def gives(self, names: Iterable[str]) -> bool:
+        """Whether it has all of these parameters."""
+        return self.features.keys() >= set(names)
+
     @cached_property
     def identity(self) -> Identity:
         """Identifies an application across configurations: its name, and parameters such as the image size."""

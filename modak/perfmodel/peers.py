@@ -89,22 +89,25 @@ def _configuration(match: Match) -> tuple[tuple[str, Hashable], ...]:
 
 
 def _peers(match: Match, found: Sequence[Match], layout: Layout) -> list[Peer]:
-    """The layouts of a match, and those ``found`` of other layouts of the same run: where they differ from the question, they agree with
-    the match. The nearest comes first, but one of a match in the layout in question before all others. Of a curve over ranks or threads
-    each number is a layout.
+    """The layouts of a match, and those ``found`` of other layouts of the same run. The nearest comes first, but one of a match in the
+    layout in question before all others. Of a curve over ranks or threads each number is a layout.
 
     Where results leave their ranks or threads open, and the question does, others that state them tell nothing.
     """
-    curve = match.curve
-    configuration, work = _configuration(match), curve.kind_of_work
-    same = (one for one in found if _configuration(one) == configuration)
-    alike = (one for one in same if one.curve is not curve and not both_differ(one.curve.on_gpus, curve.on_gpus))
-    apart = (one for one in alike if one.curve.kind_of_work == work)
-    others = sorted((one.asked_with(layout) for one in apart), key=order_of_equals)
+    others = sorted((one.asked_with(layout) for one in _of_same_run(match, found)), key=order_of_equals)
     stated = (peer for one in others for peer in _layouts_of(one, layout) if not layouts.unasked(layout, peer.layout))
     near = sorted((*_layouts_of(match, layout), *stated), key=lambda peer: layouts.distance(peer.layout, layout))
     first = next(peer for peer in near if match.shape or peer.match is match)
     return [first, *(peer for peer in near if peer is not first)][:MOST_LAYOUTS]
+
+
+def _of_same_run(match: Match, found: Sequence[Match]) -> Iterator[Match]:
+    """The other matches of the same run as that of a match: where they differ from the question, they agree with it."""
+    curve, configuration = match.curve, _configuration(match)
+    for one in found:
+        alike = one.curve is not curve and _configuration(one) == configuration and one.curve.kind_of_work == curve.kind_of_work
+        if alike and not both_differ(one.curve.on_gpus, curve.on_gpus):
+            yield one
 
 
 def _peers_elsewhere(match: Match, nearest: Match, found: Sequence[Match], layout: Layout) -> Iterator[list[Peer]]:

@@ -87,10 +87,11 @@ def propose(
     part of today's interval (that of ``curves``) that a run has to narrow; 0: any.
     """
     known, left, spent = tuple(curves), list(range(len(runs))), 0.0
+    allowed = math.inf if budget is None else budget
     threshold = max(least, _ANY) * width(known)
     steps: list[Step] = []
     while left and len(steps) < most:
-        left = [place for place in left if budget is None or spent + runs[place].node_hours <= budget]
+        left = [place for place in left if spent + runs[place].node_hours <= allowed]
         left = [place for place in left if _new(known, runs[place], 0.0 if place in first else ALIKE)]
         due = [place for place in first if place in left][:1]
         looked_at = due or left

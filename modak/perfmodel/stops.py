@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,13 +53,19 @@ def stops_of(asked: Question, curves: Sequence[Curve], failed: Iterable[Failed])
     asked = closed(curves, asked)
     ran = ran_on(asked, curves)
     alike = [one for one in stopped if (one.layout.nodes or 1) not in ran and asked.may_have_been(one.series, one.layout)]
-    others, found = sum(one.count for one in alike) >= TRIES, list[Stop]()
+    tell_of_others = sum(one.count for one in alike) >= TRIES
+    found = []
     for one in alike:
         nodes = one.layout.nodes or 1
-        below, above = (size for size in ran if size < nodes), (size for size in ran if size > nodes)
-        between = (max(below, default=0), min(above, default=math.inf)) if others else (nodes - 1, nodes + 1)
+        between = _next_to(nodes, ran if tell_of_others else {nodes - 1, nodes + 1})
         found.append(Stop(nodes, one.longest_s, lengths(one.series.params), between))
     return found
+
+
+def _next_to(nodes: int, sizes: Collection[int]) -> tuple[int, float]:
+    """The nearest of the sizes that are less and more than a number of nodes; 0 and infinite: there are none."""
+    less, more = (size for size in sizes if size < nodes), (size for size in sizes if size > nodes)
+    return max(less, default=0), min(more, default=math.inf)
 
 
 def ran_on(asked: Question, curves: Sequence[Curve]) -> set[int]:

@@ -133,7 +133,7 @@ def _told_by_parameters(asked: Sequence[RunKind], compared: Compared, described:
     """How many runs, of applications that nobody measured, others tell by their parameters once there are calibration runs."""
     if not _distinguish(compared.columns) or len(compared.applications) < MANY:
         return 0
-    return sum(run.identity not in described and run.features.keys() >= set(compared.columns) for run in asked)
+    return sum(run.identity not in described and run.gives(compared.columns) for run in asked)
 
 
 def _of_configuration(asked: Sequence[RunKind], known: MeasuredRuns) -> Sequence[Guess | None]:
@@ -172,6 +172,10 @@ class Transfer(NamedTuple):
     """The other configurations, in words."""
     result_ids: Numbers
     """The results behind it, here and there."""
+
+    def told_beside(self, here: Throughputs) -> dict[RunKind, float]:
+        """The log throughputs of the applications that were not measured ``here``, each with its run."""
+        return {self.runs[one]: log for one, log in self.logs.items() if one not in here.identities}
 
 
 def _transfer(configuration: Configuration, batch: float | None, known: MeasuredRuns) -> Transfer | None:
@@ -246,18 +250,20 @@ def _fitted(configuration: Configuration, names: Collection[str], known: Measure
     With a transfer that tells of none, there is no model: measured applications alone need no transfer.
     """
     here = known.measured[configuration]
-    told = {transfer.runs[one]: log for one, log in transfer.logs.items() if one not in here.identities} if transfer else {}
-    sized = not told or any("batch" in run.features for run in told)
-    columns = [name for name in known.columns[configuration] if name in names and (sized or name != "batch")]
-    fitted = {run: log for run, log in {**here.logs, **told}.items() if run.features.keys() >= set(columns)}
+    told = transfer.told_beside(here) if transfer else {}
+    unsized = {"batch"} if told and not any("batch" in run.features for run in told) else set()
+    columns = [name for name in known.columns[configuration] if name in names and name not in unsized]
+    fitted = {run: log for run, log in {**here.logs, **told}.items() if run.gives(columns)}
+    if not _distinguish(columns) or len({run.application for run in fitted}) < MANY:
+        return None
     measured = sum(run in here.logs for run in fitted)
-    if not _distinguish(columns) or len({run.application for run in fitted}) < MANY or (transfer and measured == len(fitted)):
+    in_words, further = f"{len(columns)} parameters of {measured} runs", len(fitted) - measured
+    if transfer and not further:
         return None
     model = parameters.fit(_table(list(fitted), columns), np.array(list(fitted.values())))
-    in_words = f"{len(columns)} parameters of {measured} runs"
     if transfer is None:
         return Fitted(model, in_words, measured, here.result_ids)
-    return Fitted(model, f"{in_words} and of {len(fitted) - measured} predicted by {transfer.others}", measured, transfer.result_ids)
+    return Fitted(model, f"{in_words} and of {further} predicted by {transfer.others}", measured, transfer.result_ids)
 
 
 def _half_widths(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer) -> Array:
@@ -302,7 +308,7 @@ def _compared(configuration: Configuration | None, known: MeasuredRuns, here: Ab
     sharing = [known.measured[name] for name in names]
     applications = dict.fromkeys(run.identity for other in sharing for run in other.logs)
     columns = [name for name in common_columns(described[identity] for identity in applications) if name != "batch"]
-    comparable = {identity for identity in applications if described[identity].features.keys() >= set(columns)}
+    comparable = {identity for identity in applications if described[identity].gives(columns)}
     return Compared([other for other in sharing if len(other.identities & here & comparable) >= SHARED], columns, comparable)
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from modak.facts import SeriesKey
 
 Better = Literal["lower", "higher"]
-PARTS: Final[tuple[Per, ...]] = ("epoch", "step", "sample")
-"""Parts of a run that have metrics of their own: ``epoch_time`` and so on."""
+UNITS_OF_WORK: Final[tuple[Per, ...]] = ("epoch", "step", "sample")
+"""Units of work that have metrics of their own: ``epoch_time`` and so on."""
 WALL_TIME: Final = "wall_time"
 """The time of a whole run, measured from outside."""
 LATENCY: Final = "latency"
@@ -63,7 +63,7 @@ METRICS: Final[Mapping[str, Metric]] = {
     metric.name: metric
     for metric in (
         *(Metric(name, "s", "lower", "run", "time") for name in _OF_RUNS),
-        *(Metric(f"{part}_time", "s", "lower", part, "time") for part in PARTS),
+        *(Metric(f"{one}_time", "s", "lower", one, "time") for one in UNITS_OF_WORK),
         Metric("start_up_time", "s", "lower", None, "time"),
         Metric(LATENCY, "s", "lower", None, "time"),
         Metric("throughput", "samples/s", "higher", "sample", "throughput"),
@@ -170,11 +170,11 @@ def misnamed(name: str, unit: str | None) -> str | None:
         )
     if meant := _TIMES_FOLDED.get(unseparated(name)):
         return f"metric {name!r} is not taken for {meant!r}, which jobs and other tables may have; if it is that, load it under that name"
-    part = next((part for part in PARTS if part in name.lower()), None)
-    known = metric(name, unit) if part else None
+    one = next((one for one in UNITS_OF_WORK if one in name.lower()), None)
+    known = metric(name, unit) if one else None
     if known is None or known.kind != "time" or known.per != "run":
         return None
-    return f"metric {name!r} counts as the time of a whole run; that of each {part} is called '{part}_time'"
+    return f"metric {name!r} counts as the time of a whole run; that of each {one} is called '{one}_time'"
 
 
 def _unknown(name: str, unit: str | None) -> Metric:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from statistics import median
 from typing import Final
@@ -58,18 +59,25 @@ def doubts(cells: Sequence[LayoutRuns], *, scales: bool, rate: bool = False) -> 
     {4: '250 times what the neighbouring sizes suggest; wrong unit?'}
     """
     found: dict[int, str] = {}
-    for group in _groups(cells):
-        costs = [cells[place].cost for place in group]
-        wide = max(costs) > FACTOR * min(costs)
-        if wide:
-            slips = ((group[at], _slip(cells, group, at, rate)) for at in range(len(group)) if not cells[group[at]].confirmed)
-            found.update((place, reason) for place, reason in slips if reason)
-            found.update(_shifted(cells, [place for place in group if place not in found], rate))
+    for places in _groups(cells):
+        costs = [cells[place].cost for place in places]
+        if max(costs) > FACTOR * min(costs):
+            found |= _reasons(cells, places, partial(_slip, rate=rate))
+            left = [place for place in places if place not in found]
+            found |= {left[at]: reason for at, reason in _shifted([cells[place] for place in left], rate)}
         for reason_of in (_copied, _above_linear) if scales else ():
-            sound = [place for place in group if place not in found]  # a wrong value says nothing about its neighbours
-            reasons = ((place, reason_of(cells, sound, at)) for at, place in enumerate(sound) if not cells[place].confirmed)
-            found.update([(place, reason) for place, reason in reasons if reason])
+            sound = [place for place in places if place not in found]  # a wrong value says nothing about its neighbours
+            found |= _reasons(cells, sound, reason_of)
     return found
+
+
+def _reasons(
+    cells: Sequence[LayoutRuns], places: Sequence[int], reason_of: Callable[[Sequence[LayoutRuns], int], str | None]
+) -> dict[int, str]:
+    """Why the cells at ``places``, a group in order of size, look wrong; nothing of those that are confirmed."""
+    group = [cells[place] for place in places]
+    reasons = {place: reason_of(group, at) for at, place in enumerate(places) if not group[at].confirmed}
+    return {place: reason for place, reason in reasons.items() if reason}
 
 
 def outlier(value: float, middle: float) -> str | None:
@@ -137,12 +145,12 @@ def _order(layout: Layout) -> tuple[float, ...]:
     return size(layout), *(-1 if count is None else count for count in layout.model_dump().values())
 
 
-def _slip(cells: Sequence[LayoutRuns], group: Sequence[int], at: int, rate: bool) -> str | None:
+def _slip(group: Sequence[LayoutRuns], at: int, rate: bool) -> str | None:
     """The reason, if a cell is far from the middle of its neighbours both for constant cost and for perfect scaling; else ``None``. The
     group has two cells or more."""
     near = group[max(at - REACH, 0) : at + REACH + 1]
-    logs = [(math.log(cells[place].cost), math.log(size(cells[place].layout))) for place in near]
-    cost, extent = math.log(cells[group[at]].cost), math.log(size(cells[group[at]].layout))
+    logs = [(math.log(cell.cost), math.log(size(cell.layout))) for cell in near]
+    cost, extent = math.log(group[at].cost), math.log(size(group[at].layout))
     off = [cost + power * extent - median(c + power * s for c, s in logs) for power in (0, 1)]
     nearest = min(off, key=abs)
     if not all(map(_far, off)) or off[0] * off[1] < 0:
@@ -151,23 +159,24 @@ def _slip(cells: Sequence[LayoutRuns], group: Sequence[int], at: int, rate: bool
     return _in_another_unit(distance, "the neighbouring sizes suggest", rate)
 
 
-def _shifted(cells: Sequence[LayoutRuns], group: Sequence[int], rate: bool) -> Iterator[tuple[int, str]]:
-    """The part of the sizes that is separated from the others by a break, which is the smaller part; if both are equally large, both.
+def _shifted(group: Sequence[LayoutRuns], rate: bool) -> Iterator[tuple[int, str]]:
+    """The part of the sizes that is separated from the others by a break, which is the smaller part; if both are equally large, both: the
+    place in the group of each, and the reason.
 
     A part with a confirmed size is right, however small it is.
     """
-    breaks = [_break(cells[one], cells[next_one]) for one, next_one in pairwise(group)]
+    breaks = [_break(one, next_one) for one, next_one in pairwise(group)]
     levels = list(accumulate((0 if off == 0 else math.copysign(1, off) for off in breaks), initial=0.0))
     if not any(breaks):
         return
     (largest, most), *others = Counter(levels).most_common()
-    right = {level for level, place in zip(levels, group, strict=True) if cells[place].confirmed}
+    right = {level for level, cell in zip(levels, group, strict=True) if cell.confirmed}
     right |= {largest} if all(count < most for _, count in others) else set()
-    for level, place in zip(levels, group, strict=True):
+    size_of_break = median(abs(off) for off in breaks if off)
+    for at, level in enumerate(levels):
         if level not in right:
             above = level > min(sorted(right), key=lambda other: abs(level - other), default=min(levels))
-            size_of_break = median(abs(off) for off in breaks if off)
-            yield place, _in_another_unit(size_of_break if above else -size_of_break, "the other sizes suggest", rate)
+            yield at, _in_another_unit(size_of_break if above else -size_of_break, "the other sizes suggest", rate)
 
 
 def _break(one: LayoutRuns, next_one: LayoutRuns) -> float:
@@ -178,10 +187,10 @@ def _break(one: LayoutRuns, next_one: LayoutRuns) -> float:
     return nearest if bounds[0] * bounds[1] > 0 and abs(nearest) > math.log(BREAK) else 0.0
 
 
-def _above_linear(cells: Sequence[LayoutRuns], group: Sequence[int], at: int) -> str | None:
+def _above_linear(group: Sequence[LayoutRuns], at: int) -> str | None:
     """The reason, if a cell is superlinear against neighbouring sizes on both sides; another layout on other nodes is no neighbour."""
-    here, sides = cells[group[at]], (group[max(at - REACH, 0) : at][::-1], group[at + 1 : at + 1 + REACH])
-    near = [next((cells[place] for place in side if _in_line(cells[place].layout, here.layout)), None) for side in sides]
+    here, sides = group[at], (group[max(at - REACH, 0) : at][::-1], group[at + 1 : at + 1 + REACH])
+    near = [next((cell for cell in side if _in_line(cell.layout, here.layout)), None) for side in sides]
     work = [cell.cost * size(cell.layout) for cell in near if cell]
     gain = min(work) / (here.cost * size(here.layout)) if len(work) == len(sides) else 0.0
     return f"faster than linear by a factor of {gain:.1f} against both neighbouring sizes" if gain >= ABOVE_LINEAR else None
@@ -193,25 +202,23 @@ def _in_line(one: Layout, other: Layout) -> bool:
     return size(one) != size(other) and (per_node or (one.nodes or 1) == (other.nodes or 1))
 
 
-def _copied(cells: Sequence[LayoutRuns], group: Sequence[int], at: int) -> str | None:
+def _copied(group: Sequence[LayoutRuns], at: int) -> str | None:
     """The reason, if a cell has exactly the values of the next smaller size."""
-    if at == 0 or size(cells[group[at]].layout) == size(cells[group[at - 1]].layout):
+    here, smaller = group[at], group[at - 1]
+    if at == 0 or size(here.layout) == size(smaller.layout) or here.extent is None or here.extent != smaller.extent:
         return None
-    extent = cells[group[at]].extent
-    if extent is None or extent != cells[group[at - 1]].extent:
-        return None
-    digits = max(map(_digits, extent))
-    if digits < FEW_DIGITS or (digits < DIGITS and not _held_back(cells, group, at)):
+    digits = max(map(_digits, here.extent))
+    if digits < FEW_DIGITS or (digits < DIGITS and not _held_back(group, at)):
         return None
     return "the same value as at the next smaller size: copied?"
 
 
-def _held_back(cells: Sequence[LayoutRuns], group: Sequence[int], at: int) -> bool:
+def _held_back(group: Sequence[LayoutRuns], at: int) -> bool:
     """Whether a cell that costs as much as the next smaller one gains nothing although that one does, and the next larger one makes up for
     it by a gain beyond linear. A program that stops scaling does not catch up."""
     if at < 2 or at + 1 >= len(group):
         return False
-    outer, smaller, here, larger = (cells[place] for place in group[at - 2 : at + 2])
+    outer, smaller, here, larger = group[at - 2 : at + 2]
     if not all(_in_line(one.layout, other.layout) for one, other in pairwise((outer, smaller, here, larger))):
         return False
     return _exponent(outer, smaller) >= SCALES and _exponent(here, larger) >= CATCHES_UP

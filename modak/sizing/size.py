@@ -139,7 +139,7 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
         time=found.time,
         node_hours=found.node_hours,
         network=network_of(guide, system, found.at) if found.at else None,
-        storage=storage_of(question, guide, wanted, system, partition, found.at, found.time),
+        storage=storage_of(question, guide, wanted, system, partition, found),
         notes=(*too_large, *found.notes),
     )
 

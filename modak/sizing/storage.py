@@ -9,30 +9,27 @@ from modak.facts import Partition, System
 from modak.sizing.answer import Figure, Network, Storage
 from modak.sizing.demand import Demand
 from modak.sizing.guide import Guide, StorageSample
+from modak.sizing.reach import Reach
 from modak.text.amounts import counted, plain
 
 
 def network_of(guide: Guide, system: System, nodes: int) -> Network:
     """The class of network for this number of nodes, and whether the system's is sufficient."""
     has = system.interconnect
+    name, known = (has.name, has.bandwidth_gbit_s) if has else (None, None)
     if nodes == 1:
-        return Network(needed="none", has=has.name if has else None, basis="given", why="a single node needs no network")
+        return Network(needed="none", has=name, basis="given", why="a single node needs no network")
     needed = guide.interconnect(nodes)
     smallest = guide.interconnects[0]
     why = f"{nodes} nodes; {smallest.title} is viable up to {smallest.max_nodes} ({guide.cites('Interconnect')})"
-    known = has.bandwidth_gbit_s if has else None
-    return Network(
-        needed=needed.title, has=has.name if has else None, enough=None if known is None else known >= needed.least_gbit_s, why=why
-    )
+    return Network(needed=needed.title, has=name, enough=None if known is None else known >= needed.least_gbit_s, why=why)
 
 
-def storage_of(
-    request: Request, guide: Guide, wanted: Demand, system: System, partition: Partition, nodes: int | None, time: Figure
-) -> Storage:
-    """The capacity for the data set, and the rate at which training reads it."""
+def storage_of(request: Request, guide: Guide, wanted: Demand, system: System, partition: Partition, found: Reach) -> Storage:
+    """The capacity for the data set, and the rate at which training reads it on the nodes that are ``found``."""
     capacity = _capacity(request, wanted)
-    rate = _rate(wanted, time)
-    per_node = _per_node(rate, nodes, guide)
+    rate = _rate(wanted, found.time)
+    per_node = _per_node(rate, found.at, guide)
     sample = guide.sample(capacity.value) if capacity.value is not None else None
     room, why_room = _room(system, capacity)
     fast, why_rate = _fast_enough(system, guide, rate, per_node)

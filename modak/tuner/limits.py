@@ -52,12 +52,11 @@ class SearchLimits:
 
     def waits(self, active: Sequence[Trial]) -> bool:
         """Whether the budget holds another trial only when those that run have ended: they rarely need all of their time."""
-        ended = [trial for trial in self.study.trials() if trial.state != "running"] if active else []
-        return bool(active) and self.options.budget_node_hours is not None and self._left(active) < self._price(ended)
+        return bool(active) and self._holds_none(active)
 
     def enough(self, active: Sequence[Trial]) -> str | None:
         """Why no further trial is started; ``None``: one is."""
-        trials = [trial for trial in self.study.trials() if trial.state != "running"]
+        trials = self.study.ended()
         started = [trial for trial in trials if trial.run.job]
         most = self.options.trials or TRIALS
         if len(started) + len(active) >= most:
@@ -66,14 +65,22 @@ class SearchLimits:
             return f"{FAILURES} trials in a row gave no measurement"
         if len({trial.point for trial in (*trials, *active)}) >= self.space.size:
             return "every setting was tried"
-        budget = self.options.budget_node_hours
-        if budget is not None and self._left(active) < self._price(trials):
-            if not started and not active:
-                raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
-            used, kept = self.study.node_hours(), self._kept() / 3600
-            shares = f"{plain(used)} by trials, {plain(kept)} kept for the comparison; what is left is too little for another trial"
-            return f"the budget of {as_given(budget)} node-hours is used: {shares}"
+        if self._holds_none(active):
+            return self._budget_used(first=not started and not active)
         return self._little_to_gain()
+
+    def _holds_none(self, active: Sequence[Trial]) -> bool:
+        """Whether the budget holds no further trial."""
+        return self.options.budget_node_hours is not None and self._left(active) < self._price(self.study.ended())
+
+    def _budget_used(self, *, first: bool) -> str:
+        """That the budget is used; raises :class:`modak.errors.Infeasible` if not even a ``first`` trial could be started."""
+        budget = self.options.budget_node_hours or 0.0
+        if first:
+            raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
+        used, kept = self.study.node_hours(), self._kept() / 3600
+        shares = f"{plain(used)} by trials, {plain(kept)} kept for the comparison; what is left is too little for another trial"
+        return f"the budget of {as_given(budget)} node-hours is used: {shares}"
 
     def _little_to_gain(self) -> str | None:
         if not self.can_predict() or self.study.waiting():
@@ -94,7 +101,7 @@ class SearchLimits:
 
     def _price(self, trials: Sequence[Trial]) -> float:
         """Estimated node-seconds of the next trial: the median so far, and at least a minute of its nodes."""
-        took = [trial.run.nodes * trial.run.seconds for trial in trials if trial.run.seconds]
+        took = [trial.run.node_seconds for trial in trials if trial.run.seconds]
         return max(median(took) if took else 0.0, LEAST_LIMIT_S * self._most_nodes())
 
     def _most_nodes(self) -> int:
@@ -110,13 +117,10 @@ class SearchLimits:
     def _kept(self) -> float:
         """Node-seconds for the runs of the comparison that have not begun: by what the two settings took so far, or else a minute each."""
         begun = len([*self.study.folder.glob("confirm-*")])
-        took = [
-            (trial, trial.run.nodes * trial.run.seconds) for trial in self.study.trials() if trial.cost is not None and trial.run.seconds
-        ]
-        if took:
-            _, best = min(took, key=lambda one: one[0].cost or 0.0)
-            of_default = [each for trial, each in took if trial.point == self.space.default]
-            run = SLOWER * (best + max(of_default or [each for _, each in took])) / 2
+        if measured := self._measured():
+            best = min(measured, key=lambda trial: trial.cost or 0.0)
+            of_default = [trial for trial in measured if trial.point == self.space.default]
+            run = SLOWER * (best.run.node_seconds + max(trial.run.node_seconds for trial in of_default or measured)) / 2
         else:
             run = LEAST_LIMIT_S * self._most_nodes()
         return max(0, 2 * self.options.confirm - begun) * run
@@ -129,13 +133,16 @@ class SearchLimits:
         return min(wanted, longest) if wanted and longest else wanted
 
     def _wanted_limit(self, nodes: int) -> float | None:
-        times = [trial.run.seconds for trial in self.study.trials() if trial.cost is not None and trial.run.seconds]
+        times = [trial.run.seconds or 0.0 for trial in self._measured()]
         patience = limit_of(min(times)) if times else None
         if self.options.budget_node_hours is None:
             return patience
-        running = [trial for trial in self.study.trials() if trial.state == "running"]
-        rest = max(LEAST_LIMIT_S, self._left(running) / nodes)
+        rest = max(LEAST_LIMIT_S, self._left(self.study.running()) / nodes)
         return rest if patience is None else min(patience, rest)
+
+    def _measured(self) -> list[Trial]:
+        """The trials that gave a measurement, and took a time that is known."""
+        return [trial for trial in self.study.trials() if trial.cost is not None and trial.run.seconds]
 
     def promise(self, *, with_failures: bool) -> Promise | None:
         """The most promising untried setting; ``None``: there is none.

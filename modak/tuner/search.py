@@ -179,17 +179,19 @@ class Search:
         return trial.point == self.space.default and all(one.cost is None for one in self.study.trials())
 
     def _looked(self, place: Path) -> RunState:
-        """The run in the present state of its job. After the job's end its result is read and stored.
-
-        A run that was interrupted, or cancelled while it waited, is without a job then, once: it is to be started again.
-        """
+        """The run in the present state of its job."""
         run = RunState.read(place)
         state = self.runner.state(run.job) if run.job else "over"
         now = time.time()
         if state == "running" and run.began is None:
             return run.update(place, began=now)
-        if state != "over":
-            return run
+        return self._after_its_end(place, run, now) if state == "over" else run
+
+    def _after_its_end(self, place: Path, run: RunState, now: float) -> RunState:
+        """A run whose job is over by ``now``, with its result, which is read and stored.
+
+        One that was interrupted, or cancelled while it waited, is without a job then, once: it is to be started again.
+        """
         result = _result(place)
         came = outcome(result, self.aim)
         took, limit = max(came.seconds or 0.0, now - run.began if run.began else 0.0), run.limit_s or math.inf
@@ -232,7 +234,7 @@ class Search:
 
     def _adopted(self) -> list[Trial]:
         """The unfinished trials of an earlier process; those without a job are started again."""
-        found = [trial for trial in self.study.trials() if trial.state == "running"]
+        found = self.study.running()
         if found:
             self.say(f"going on with {counted(len(found), 'trial')} that had begun")
         again = (trial if trial.run.job else self._started(trial) for trial in found)

@@ -55,8 +55,13 @@ class RunState:
     done: bool = False
 
     @property
+    def node_seconds(self) -> float:
+        """Node-seconds from its begin to its end; 0: it has not ended."""
+        return self.nodes * (self.seconds or 0.0)
+
+    @property
     def node_hours(self) -> float:
-        """Node-hours of the run."""
+        """Node-hours of the run, with those of an earlier start."""
         return self.nodes * ((self.seconds or 0.0) + (self.interrupted_s or 0.0)) / 3600
 
     @classmethod
@@ -158,6 +163,14 @@ class Study:
             run, state = RunState.read(self.place(frozen.number)), states[frozen.state]
             found.append(Trial(frozen.number, point, "ended" if state == "failed" and run.ended else state, cost, run))
         return found
+
+    def running(self) -> list[Trial]:
+        """The trials that have not ended."""
+        return [trial for trial in self.trials() if trial.state == "running"]
+
+    def ended(self) -> list[Trial]:
+        """The trials that have ended."""
+        return [trial for trial in self.trials() if trial.state != "running"]
 
 
 @contextmanager
