@@ -51,6 +51,9 @@ _READABLE: Final = frozenset(
     )
 )  # fmt: skip
 """What may be read, with everything below it: the first part of an address."""
+_POSTED: Final = {**dict.fromkeys(_ASKING, "optimise"), "/results": "load"}
+_TO_PLANS: Final = {"result": RESULT, "token": "load"}
+"""What may be sent to a plan: the last part of its address."""
 
 
 def scope_of(method: str, path: str) -> str | None:
@@ -59,16 +62,10 @@ def scope_of(method: str, path: str) -> str | None:
         logged = path.startswith("/builds/") and path.endswith("/log")
         known = path in _ASKING or path.removeprefix("/").partition("/")[0] in _READABLE or path == "/"
         return None if path in _ALWAYS else "read" if known and not logged else "admin"
-    if method == "POST":
-        if path in _ASKING:
-            return "optimise"
-        if path == "/results":
-            return "load"
-        if path.startswith("/plans/") and path.endswith("/result"):
-            return RESULT
-        if path.startswith("/plans/") and path.endswith("/token"):
-            return "load"
-    return "admin"
+    if method != "POST":
+        return "admin"
+    of_plan = _TO_PLANS.get(path.rpartition("/")[2]) if path.startswith("/plans/") else None
+    return of_plan or _POSTED.get(path, "admin")
 
 
 class OtherSite(ModakError):
@@ -140,16 +137,14 @@ class Gate:
         if wait := self._rates.take(address and (who.name or address)):
             return _too_many(wait)
         scope["state"].update(caller=who, principal=who.name)
-        asked = (scope_of(scope["method"], scope["path"]), _ALSO.get(scope["path"]))
-        lacking = next((one for one in asked if one and not self._may(who, one)), None)
-        if lacking is None or (lacking == RESULT and who.may("load")) or self._shows_nothing(scope, who):
-            return None
-        if not who.name:
-            raise Unauthorised("send a token: 'Authorization: Bearer …'")
-        if scope["method"] not in _READING:
-            await run_in_threadpool(self._note_refusal, scope, who)
-        told = f"the scope {lacking!r} is needed, which this token lacks: ask the administrators of the service"
-        raise Forbidden(told if lacking in SCOPES else "a token of that plan is needed")
+        if lacking := self._lacking(scope, who):
+            if not who.name:
+                raise Unauthorised("send a token: 'Authorization: Bearer …'")
+            if scope["method"] not in _READING:
+                await run_in_threadpool(self._note_refusal, scope, who)
+            told = f"the scope {lacking!r} is needed, which this token lacks: ask the administrators of the service"
+            raise Forbidden(told if lacking in SCOPES else "a token of that plan is needed")
+        return None
 
     async def _caller(self, sent: list[bytes], path: str, address: str) -> Principal:
         """The principal of the token in the headers ``sent``. Each wrong token counts against the rate of its address."""
@@ -170,9 +165,15 @@ class Gate:
             return bool(origin) and origin.rpartition("//")[2] != own and origin not in self._sites
         return relation in (b"cross-site", b"same-site") and origin not in self._sites
 
-    def _shows_nothing(self, scope: Scope, who: Principal) -> bool:
-        """Whether the address is unknown and the caller may read: then the router answers 404."""
-        return self._may(who, "read") and next(routes_at(scope), None) is None
+    def _lacking(self, scope: Scope, who: Principal) -> str | None:
+        """The scope that the request needs and its caller lacks; ``None``: there is none, or the router answers 404, because the address is
+        unknown and the caller may read."""
+        asked = (scope_of(scope["method"], scope["path"]), _ALSO.get(scope["path"]))
+        lacking = next((one for one in asked if one and not self._may(who, one)), None)
+        if lacking is None or (lacking == RESULT and who.may("load")):
+            return None
+        shows_nothing = self._may(who, "read") and next(routes_at(scope), None) is None
+        return None if shows_nothing else lacking
 
     def _may(self, who: Principal, needed: str) -> bool:
         """Whether the caller may do that, or everybody may."""

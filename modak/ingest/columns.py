@@ -98,11 +98,15 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
     if sizes:
         yield sizes[0], headings.wide(sizes, columns, loading=loading)
     hints = {name: headings.meant(name, COLUMNS, columns, loading=loading) for name in strange}
-    if loading and not sizes and MANY <= len(strange) <= MOST_TOGETHER and not any(map(NUMERIC.fullmatch, strange)):
-        known = [name for name in columns if is_known(name)]
-        options = headings.together(hints, known, [name for name in required if name not in columns])
+    if loading and not sizes and _help_together(strange):
+        options = headings.together(hints, set(columns).difference(unknown), [name for name in required if name not in columns])
         yield strange[0], f"options to start from, if what is said below is right: {options}"
     yield from _unknown({name: hint.text if hint else "" for name, hint in hints.items()}, loading=loading)
+
+
+def _help_together(strange: Sequence[str]) -> bool:
+    """Whether options for all of these columns help: they are neither few nor very many, nor numbers, as a table without a header has."""
+    return MANY <= len(strange) <= MOST_TOGETHER and not any(map(NUMERIC.fullmatch, strange))
 
 
 def _unknown(hints: Mapping[str, str], *, loading: bool) -> Iterator[tuple[str, str]]:

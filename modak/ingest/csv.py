@@ -171,12 +171,11 @@ def _raw(body: bytes, header: _Header, line: int, *, first: bool = False) -> Raw
         if first:
             notes.append(": the first column has no name and counts the rows: left out")
     _refuse_nameless(found, names)
-    columns = {name: cells for name, cells in zip(names, found.columns, strict=True) if name}
+    columns: Mapping[str, Cells] = {name: cells for name, cells in zip(names, found.columns, strict=True) if name}
 
     if mark == ";":
-        decimal = any(_has_comma(text) for cells in columns.values() for text in cells.texts)
-        notes += _points_noted({name: cells for name, cells in columns.items() if name.startswith(PARAMETER) or not decimal})
-        columns = {name: _with_points(cells, name, found.lines, decimal=decimal) for name, cells in columns.items()}
+        columns, told = _decimal(columns, found.lines)
+        notes += told
     return Raw(columns, found.lines, tuple(notes))
 
 
@@ -226,6 +225,13 @@ def _refuse_nameless(found: Rows, names: Sequence[str]) -> None:
 
 
 # --- decimal commas
+
+
+def _decimal(columns: Mapping[str, Cells], lines: Int64) -> tuple[Mapping[str, Cells], list[str]]:
+    """The columns of a file whose commas are decimal with points, and notes on points that it has already."""
+    decimal = any(_has_comma(text) for cells in columns.values() for text in cells.texts)
+    notes = _points_noted({name: cells for name, cells in columns.items() if name.startswith(PARAMETER) or not decimal})
+    return {name: _with_points(cells, name, lines, decimal=decimal) for name, cells in columns.items()}, [*notes]
 
 
 def _with_points(cells: Cells, column: str, lines: Int64, *, decimal: bool) -> Cells:

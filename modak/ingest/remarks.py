@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from modak.choosing.wishes import FRONT_ENDS
@@ -205,28 +205,30 @@ def on_growth(changed: Mapping[int, SeriesKey], sizes: Mapping[int, int | None])
     ``sizes``: the GPUs of the run, or its ranks x threads, of series with :func:`numeric` parameters; ``None``: its runs have several.
     """
     numbers_of = {number: numeric(changed[number].params) for number in sizes}
-    found: dict[str, list[str]] = {}
-    for label, members in grouped(sizes, lambda number: _label_without(changed[number], numbers_of[number])).items():
-        single = {number: size for number in members if (size := sizes[number]) is not None}
-        if len({*single.values()}) < LEAST_SIZES:
-            continue
-        shares = {name: [numbers_of[number].get(name, 0) / size for number, size in single.items()] for name in numbers_of[members[0]]}
-        name = next((name for name, of in shares.items() if 0 < max(of) <= GROWS_EVENLY * min(of)), None)
-        if name:
-            weak = "" if metric_of(changed[members[0]]).is_rate else "; in weak scaling also '--set params.scaling=weak'"
-            way = f"if it only counts them, or in weak scaling, {AGAIN} '--map OLD=' (without that column){weak}"
-            what = f"{name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}"
-        elif len(single) == len(members):
-            named = dict.fromkeys(name for number in members for name in numbers_of[number])
-            kinds = [name for name in named if len({numbers_of[number].get(name) for number in members}) > 1]
-            if not kinds:  # one number in several spellings, which are told of as such
-                continue
-            way = f"those that were measured, or follow from the size, are no parameters: {AGAIN} '--map OLD=' (without them)"
-            what = f"no two sizes have the same {listed([*map(repr, kinds)], SHOWN)}, so each counts as a problem of its own; {way}"
-        else:
-            continue
-        found.setdefault(what, []).append(label)
-    yield from (f"{listed(labels, 1, '; ')}: {what}" for what, labels in islice(found.items(), SHOWN))
+    alike = grouped(sizes, lambda number: _label_without(changed[number], numbers_of[number]))
+    told = {
+        label: _growing([numbers_of[one] for one in members], [sizes[one] for one in members], metric_of(changed[members[0]]).is_rate)
+        for label, members in alike.items()
+    }
+    for what, labels in islice(grouped(filter(told.get, told), told.__getitem__).items(), SHOWN):
+        yield f"{listed(labels, 1, '; ')}: {what}"
+
+
+def _growing(numbers: Sequence[Mapping[str, float]], sizes: Sequence[int | None], is_rate: bool) -> str:
+    """How the numbers in the parameters of series, which are alike otherwise, go with their sizes; empty: they do not."""
+    single = [(of, size) for of, size in zip(numbers, sizes, strict=True) if size is not None]
+    if len({size for _, size in single}) < LEAST_SIZES:
+        return ""
+    shares = {name: [of.get(name, 0) / size for of, size in single] for name in numbers[0]}
+    if name := next((name for name, of in shares.items() if 0 < max(of) <= GROWS_EVENLY * min(of)), None):
+        weak = "" if is_rate else "; in weak scaling also '--set params.scaling=weak'"
+        way = f"if it only counts them, or in weak scaling, {AGAIN} '--map OLD=' (without that column){weak}"
+        return f"{name!r} grows as the ranks or GPUs do, so each size counts as a problem of its own; {way}"
+    differing = [name for name in dict.fromkeys(chain.from_iterable(numbers)) if len({of.get(name) for of in numbers}) > 1]
+    if len(single) < len(sizes) or not differing:  # the latter: one number in several spellings, which are told of as such
+        return ""
+    way = f"those that were measured, or follow from the size, are no parameters: {AGAIN} '--map OLD=' (without them)"
+    return f"no two sizes have the same {listed([*map(repr, differing)], SHOWN)}, so each counts as a problem of its own; {way}"
 
 
 def numeric(params: Mapping[str, str]) -> Mapping[str, float]:

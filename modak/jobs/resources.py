@@ -61,13 +61,13 @@ def with_memory(request: Request, target: Target, has: Resources, seconds: int |
     least = min(_whole_mib(queue.min_memory_gb / has.nodes), round(most * 1e9)) if queue and queue.min_memory_gb else 0
     share = max(int(max(part, needed_gb(request, has.ranks_per_node)) * 10**9), least)
     share = min(share, round(limit * 1e9)) if limit else share
-    given, asked = _given_gb(target, cores) * 1e9, options.memory_limit
-    if not (asked or options.minimum_memory_per_processor or target.partition.resource_directives):
-        if given > most * 1e9 + 1 or (limit and not given):
-            asked = round(most * 1e9)
-        elif 0 < given < share:
-            asked = share
-    return changed(has, memory_per_node=asked, memory_share=share)
+    has = changed(has, memory_share=share)
+    if options.memory_limit or options.minimum_memory_per_processor or target.partition.resource_directives:
+        return has
+    given = _given_gb(target, cores) * 1e9
+    if given > most * 1e9 + 1 or (limit and not given):
+        return changed(has, memory_per_node=round(most * 1e9))
+    return changed(has, memory_per_node=share) if 0 < given < share else has
 
 
 def _whole_mib(amount_gb: float) -> int:
@@ -145,13 +145,8 @@ def _check_counts(request: Request, target: Target, spec: JobSpec, queue: Queue,
 
 def _check_memory(request: Request, target: Target, spec: JobSpec, queue: Queue, kind: str) -> None:
     """The same for memory, of which the queue says how much ``kind`` has on all of its nodes together, or on each."""
-    has, site = spec.resources, any("{memory_mib" in text for text in spec.resource_directives)
-    asked = has.node_memory or (has.memory_share if site else 0) or 0
-    needed, given = needed_gb(request, has.ranks_per_node), asked / 1e9 or _given_gb(target, has.cores_per_node)
-    per_core = has.memory_per_core and has.node_memory > (request.job_options.memory_limit or 0)
-    asks = "job_options.minimum_memory_per_processor" if per_core else "job_options.memory_limit"
-    each, field = (given, asks) if given >= needed else (needed, field_of_need(request))
-    nodes, usable = has.nodes, target.whole_node.usable_memory_gb if target.whole_node else None
+    each, field = _memory_of_node(request, target, spec)
+    nodes, usable = spec.resources.nodes, target.whole_node.usable_memory_gb if target.whole_node else None
 
     def this(gb: float) -> str:
         return f"this one has {gigabytes(gb)} on each of {counted(nodes, 'node')}"
@@ -180,3 +175,15 @@ def why_memory(request: Request, target: Target, has: Resources, seconds: int | 
     if queue and queue.min_memory_gb and has.memory_per_node * has.nodes <= queue.min_memory_gb * 1e9 + has.nodes * MIB:
         return (f"{asked}, the least that a job may have there",)
     return (f"{asked} are the part of the job's cores; a job that asks for no memory gets less on {target.title}",)
+
+
+def _memory_of_node(request: Request, target: Target, spec: JobSpec) -> tuple[float, str]:
+    """The GB of each node that the job gets or, if that is more, needs (0: not known), and the field of the request that says so."""
+    has, site = spec.resources, any("{memory_mib" in text for text in spec.resource_directives)
+    asked = has.node_memory or (has.memory_share if site else 0) or 0
+    given = asked / 1e9 or _given_gb(target, has.cores_per_node)
+    needed = needed_gb(request, has.ranks_per_node)
+    if given < needed:
+        return needed, field_of_need(request)
+    per_core = has.memory_per_core and has.node_memory > (request.job_options.memory_limit or 0)
+    return given, "job_options.minimum_memory_per_processor" if per_core else "job_options.memory_limit"

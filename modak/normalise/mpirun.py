@@ -7,10 +7,10 @@ else (``--mca``, ``-x NAME``), or is not known here, the command stays as it was
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from modak.dsl import Application, Request
 from modak.errors import Fault
@@ -131,35 +131,51 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
     stated = _stated(command, known)
     if stated is None:
         return None
-    options, sets, has_counts, place = stated
-    rest = command[place:]
+    rest = command[stated.program :]
     if not rest or rest[0] == "" or "=" in lead(rest[0]):  # no program, but an assignment
         return None
-    threads = [word for word in (*setting, *sets) if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
-    counts = ({"threads": int(threads[-1].partition("=")[2])} if threads else {}) | options
-    if any(map(torch_starter, started_by(split_env(rest)[1]))):  # each node has one: these are not the ranks
-        counts = {name: count for name, count in counts.items() if name == "node_count"}
-    kept = tuple(word for word in (*setting[1:], *sets) if word not in threads)
+    threads = [word for word in (*setting, *stated.sets) if isinstance(word, str) and _THREADS_SET.fullmatch(word)]
+    kept = tuple(word for word in (*setting[1:], *stated.sets) if word not in threads)
     before = [word for word in setting if word in threads]
-    left_out = line((*before[-1:], *command[:place])).replace(":?}", "}")
-    return Launched(("env", *kept, *rest) if kept else rest, left_out, counts, has_counts)
+    left_out = line((*before[-1:], *command[: stated.program])).replace(":?}", "}")
+    counts = _counts_of_job(stated.counts, threads, rest)
+    return Launched(("env", *kept, *rest) if kept else rest, left_out, counts, stated.has_counts)
 
 
-def _stated(command: tuple[Word, ...], known: Mapping[str, str]) -> tuple[dict[str, int], list[Word], bool, int] | None:
-    """What a launcher's options say: counts, by field, variables that they set, whether any tells the ranks, and where the program is;
-    ``None``: they say more."""
+def _counts_of_job(counts: Mapping[str, int], threads: Sequence[str], program: tuple[Word, ...]) -> Mapping[str, int]:
+    """What a launcher's counts and the last number of ``threads`` that is set say of the job."""
+    if any(map(torch_starter, started_by(split_env(program)[1]))):  # each node has one: these are not the ranks
+        return {name: count for name, count in counts.items() if name == "node_count"}
+    return {**({"threads": int(threads[-1].partition("=")[2])} if threads else {}), **counts}
+
+
+class _Stated(NamedTuple):
+    """What a launcher's options say."""
+
+    counts: Mapping[str, int]
+    """By field of a request."""
+    sets: Sequence[Word]
+    """The variables that they set."""
+    has_counts: bool
+    program: int
+    """The place of the word behind them."""
+
+
+def _stated(command: tuple[Word, ...], known: Mapping[str, str]) -> _Stated | None:
+    """``None``: the options say more than counts, variables and places."""
     counts: dict[str, int] = {}
     sets: list[Word] = []
-    stated = False
+    has_counts = False
     place = 1
     while place < len(command) and lead(command[place]).startswith("-"):
-        name, value, after = _option(command, place, known)
+        name, value, place = _option(command, place, known)
         if name in known:
-            if not isinstance(value, Joined):
-                if not COUNT.fullmatch(value or ""):
-                    return None
-                counts[known[name]] = int(value or 0)
-            stated = True
+            has_counts = True
+            if isinstance(value, Joined):
+                continue
+            if not COUNT.fullmatch(value or ""):
+                return None
+            counts[known[name]] = int(value or 0)
         elif name == "-x" and value is not None and re.match(f"{_NAME.pattern}=", lead(value)):
             sets.append(value)
         elif name in _PLACES and value is not None:
@@ -167,8 +183,7 @@ def _stated(command: tuple[Word, ...], known: Mapping[str, str]) -> tuple[dict[s
                 counts["process_count_per_node"] = int(each[1])
         elif name not in _FLAGS:
             return None
-        place = after
-    return counts, sets, stated, place
+    return _Stated(counts, sets, has_counts, place)
 
 
 def _option(command: tuple[Word, ...], place: int, known: Mapping[str, str]) -> tuple[str, Word | None, int]:

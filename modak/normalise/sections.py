@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
@@ -14,6 +14,7 @@ from pydantic_core import to_json
 
 from modak.dsl.document import Bytes, Document, Fraction, Seconds
 from modak.errors import BadSyntax, Fault
+from modak.grouping import grouped
 from modak.normalise.spellings import (
     EMPTY,
     LEFT_OUT,
@@ -155,21 +156,25 @@ def spelt(
         return dict(zip(given, given, strict=True)), ()
     names = {key: key if key in known else others.get(fold(key)) for key in given}
     written = {key: name for key, name in names.items() if name is not None and given[key] is not None}
-    said = {name for key, name in written.items() if not is_blank(given[key])}
-    empty = {key for key, name in written.items() if name in said and is_blank(given[key])}
+    used = {name: _used(same, name, given) for name, same in grouped(written, written.__getitem__).items()}
     keys: dict[str, Any] = {}
     notes: list[Fault] = []
     for key, name in written.items():
-        if key in empty:
-            why = EMPTY
-        elif name in keys or (key != name and name in written and name not in empty):
-            why = f"ignored: {name!r} is given, too"
-        else:
+        if key == used[name]:
             keys[name] = key
             why = "" if str(key).replace("-", "_") == name else f"the key is read as {name!r}"
+        elif is_blank(given[key]) and not is_blank(given[used[name]]):
+            why = EMPTY
+        else:
+            why = f"ignored: {name!r} is given, too"
         if why:
             notes.append(Fault(join(path, label(key)), why))
     return keys, tuple(notes) + unknown_keys([key for key, name in names.items() if name is None], known, path)
+
+
+def _used(same: Sequence[Any], name: str, given: Mapping[Any, Any]) -> Any:
+    """Of the spellings of a field the first that counts: one with a value before one without, then the field's own."""
+    return min(same, key=lambda key: (is_blank(given[key]), key != name))
 
 
 def unknown_keys(keys: list[Any], known: Collection[str], path: str) -> tuple[Fault, ...]:

@@ -68,28 +68,37 @@ def supported(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # the latter of a port that is no number
-        raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING) from None
-    if "," in (parsed.host or "") and parsed.port:  # libpq means the port of the last host alone; here it would be that of all
-        raise Unavailable(f"no database address; allowed: {_ALLOWED}", field=_SETTING)
-    hosts = parsed.query.get("host", ())
-    named = (parsed.host or "", *([hosts] if isinstance(hosts, str) else hosts))
-    if any("[" in one or (isinstance(hosts, tuple) and one.count(":") > 1) for one in named):
-        raise Unavailable("IPv6 addresses of servers: ?host=ADDRESS,ADDRESS&port=PORT,PORT, without brackets", field=_SETTING)
-    if "@" in (parsed.host or ""):
-        raise Unavailable("more than one @; an @ of the password is written %40", field=_SETTING)
+        raise Unavailable(_NO_ADDRESS, field=_SETTING) from None
     if parsed.drivername in ("postgresql", "postgres"):
-        return parsed.set(drivername="postgresql+psycopg")
-    if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
-        raise Unavailable(f"{parsed.drivername!r} is no supported database; allowed: {_ALLOWED}", field=_SETTING)
-    if parsed.drivername == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise Unavailable("a database in memory would be lost; allowed: sqlite:///FILE", field=_SETTING)
-    if parsed.drivername == "sqlite" and "?" in url:  # mode=ro would be ignored, and so would the rest of a name that has a question mark
-        raise Unavailable("SQLite takes no options; allowed: sqlite:///FILE", field=_SETTING)
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if why := _unsupported(parsed, url):
+        raise Unavailable(why, field=_SETTING)
     return parsed
 
 
 _ALLOWED: Final = "sqlite:///FILE, postgresql://USER@HOST/NAME, of several servers postgresql://USER@/NAME?host=HOST:PORT&host=HOST:PORT"
+_NO_ADDRESS: Final = f"no database address; allowed: {_ALLOWED}"
 _SETTING: Final = "MODAK_DATABASE_URL"
+
+
+def _unsupported(parsed: URL, url: str) -> str:
+    """Why an address is not supported; empty: it is."""
+    host, hosts = parsed.host or "", parsed.query.get("host", ())
+    if "," in host and parsed.port:  # libpq means the port of the last host alone; here it would be that of all
+        return _NO_ADDRESS
+    named = (host, *([hosts] if isinstance(hosts, str) else hosts))
+    if any("[" in one or (isinstance(hosts, tuple) and one.count(":") > 1) for one in named):
+        return "IPv6 addresses of servers: ?host=ADDRESS,ADDRESS&port=PORT,PORT, without brackets"
+    if "@" in host:
+        return "more than one @; an @ of the password is written %40"
+    if parsed.drivername == "postgresql+psycopg":
+        return ""
+    if parsed.drivername != "sqlite":
+        return f"{parsed.drivername!r} is no supported database; allowed: {_ALLOWED}"
+    if parsed.database in (None, "", ":memory:"):
+        return "a database in memory would be lost; allowed: sqlite:///FILE"
+    # mode=ro would be ignored, and so would the rest of a name that has a question mark
+    return "SQLite takes no options; allowed: sqlite:///FILE" if "?" in url else ""
 
 
 def existing(url: str) -> URL:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from modak.text.grammar import IMAGE_ENDINGS
@@ -135,22 +135,26 @@ def started_by(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], ...]:
     >>> [one[0] for one in started_by(("apptainer", "exec", "-B", "/data", "own.sif", "./solver", "--launcher", "mpirun"))][2:]
     ['/data', 'own.sif', './solver']
     """
-    found = [command, *(each for one in _commands_of_shell(command) for each in started_by(one))]
+    of_shell = tuple(each for one in _commands_of_shell(command) for each in started_by(one))
     name = program_name(command[0])
+    runs_another = name in _AROUND or name in _CONTAINERS or (name in OPENERS and command[1:2] == ("run",))
+    return (command, *of_shell, *(_behind(command, name) if runs_another else ()))
+
+
+def _behind(command: tuple[Word, ...], name: str) -> Iterator[tuple[Word, ...]]:
+    """What may be started by a command whose program, of that name, only runs another one."""
     path_is_program, opened = name not in _CONTAINERS, name in OPENERS
-    if name in _AROUND or name in _CONTAINERS or (name in OPENERS and command[1:2] == ("run",)):
-        for at, word in enumerate(command[1:_FARTHEST], 1):
-            if lead(word).startswith("-") or (opened and command[at - 1] in _BEFORE_NAME):
-                continue
-            opened = opened or program_name(word) in OPENERS
-            of_shell = _commands_of_shell(command[at:])
-            found += (*of_shell, command[at:])
-            text = literal((word,))
-            if of_shell or ("/" in text and path_is_program) or is_python(word) or is_script(word):
-                break
-            of_option = lead(command[at - 1]).startswith("-")  # as -B /data: the image is still to come
-            path_is_program = path_is_program or text.endswith(IMAGE_ENDINGS) or ("/" in text and not of_option)
-    return tuple(found)
+    for at, word in enumerate(command[1:_FARTHEST], 1):
+        if lead(word).startswith("-") or (opened and command[at - 1] in _BEFORE_NAME):
+            continue
+        opened = opened or program_name(word) in OPENERS
+        of_shell = _commands_of_shell(command[at:])
+        yield from (*of_shell, command[at:])
+        text = literal((word,))
+        if of_shell or ("/" in text and path_is_program) or is_python(word) or is_script(word):
+            return
+        of_option = lead(command[at - 1]).startswith("-")  # as -B /data: the image is still to come
+        path_is_program = path_is_program or text.endswith(IMAGE_ENDINGS) or ("/" in text and not of_option)
 
 
 def script_of(command: tuple[Word, ...]) -> Word | None:
