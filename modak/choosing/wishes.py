@@ -108,12 +108,12 @@ def is_said_distributed(request: Request) -> bool:
     mpi = optimisation.framework == "mpi" or optimisation.framework in LIBRARIES
     if application.app_type == "mpi" or mpi or "mpi" in optimisation.config.parallelisation:
         return True
-    if application.app_type == "hpc" and not _within_one_process(request):
+    if application.app_type == "hpc" and not is_within_one_process(request):
         return True
     return bool(optimisation.config.distributed_training or distribution(request))
 
 
-def _within_one_process(request: Request) -> bool:
+def is_within_one_process(request: Request) -> bool:
     """Whether the programming models that the request names are all within a process."""
     optimisation = request.optimisation
     return optimisation.framework in WITHIN_ONE_PROCESS or bool(optimisation.config.parallelisation)

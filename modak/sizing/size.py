@@ -12,7 +12,7 @@ from modak.choosing.grids import node_grid, taken
 from modak.choosing.problem import of_one_problem
 from modak.choosing.scoring import columns, score
 from modak.choosing.software import missing_compilers
-from modak.choosing.wishes import in_document, is_distributed, is_said_distributed, without_compilers
+from modak.choosing.wishes import in_document, is_distributed, is_said_distributed, is_within_one_process, without_compilers
 from modak.choosing.workload import with_problem, with_setting
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
@@ -106,7 +106,7 @@ def _left_out(request: Request) -> tuple[Notice, ...]:
 
 def _taken_as_distributed(request: Request) -> tuple[Notice, ...]:
     """A warning if the request does not say whether the application runs as several processes."""
-    if request.optimisation.config.distributed_training is not None or is_said_distributed(request):
+    if request.optimisation.config.distributed_training is not None or is_said_distributed(request) or is_within_one_process(request):
         return ()
     text = "is not stated: the work is taken to be spread over nodes and all their GPUs; false: it is one process"
     return in_document(request, (Notice(field="optimisation.config.distributed_training", message=text),))
@@ -150,9 +150,10 @@ def _of_nodes(gpus: int, idle: int) -> str:
 
 
 def _question(request: Request, system: System, partition: Partition) -> Request:
-    """The request for one partition: without counts, and distributed over nodes unless it says otherwise."""
+    """The request for one partition: without counts, and distributed over nodes unless it says otherwise, or names threads alone."""
     config = request.optimisation.config
-    spread = config.model_copy(update={"distributed_training": config.distributed_training is not False})
+    alone = config.distributed_training is False or (is_within_one_process(request) and not is_said_distributed(request))
+    spread = config.model_copy(update={"distributed_training": not alone})
     free = {**dict.fromkeys((*COUNTS, *OTHERS)), "partition": partition.name}
     return request.changed(
         job_options=free,

@@ -23,6 +23,7 @@ from modak.sizing.demand import asked as questions
 from modak.sizing.guide import Guide
 from modak.sizing.size import size
 from tests.conftest import ROOT
+from tests.runs import ran
 
 REFERENCE = ("fujitsu-primeflex-small", "fujitsu-primeflex-moderate", "fujitsu-primeflex-large")
 EXAMPLES = sorted((ROOT / "examples").glob("sizing-*.json"))
@@ -205,6 +206,17 @@ def test_the_answer_says_how_the_nodes_are_used(known: Callable[[str | None], Fa
     assert one.layout == "1 rank per node x 3 threads per rank, 1 GPU per node, compiler gcc-9.3"
     assert one.gpus
     assert (one.gpus.value, one.gpus.why, one.idle_gpus_per_node) == (4, "4 per node, of which the run uses 1", 3)
+
+
+@pytest.mark.parametrize(("models", "feasible"), [(["openmp"], False), (["openmp", "mpi"], True)])
+def test_threads_alone_are_sized_on_one_node(known: Callable[[str | None], Facts], guide: Guide, models: list[str], feasible: bool) -> None:
+    """Whatever the deadline: a program without MPI would only run there once more. Nothing is to be said of that."""
+    measured = fit(ran(6000.0 / threads, nodes=1, ranks_per_node=1, threads_per_rank=threads) for threads in (6, 12, 24, 48))
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver"}}
+    wanted = {"app_type": "hpc", "hpc": {name: {} for name in models}, "objective": {"deadline": 60}}
+    sizing = size(normalise({"job": job | {"optimisation": wanted}}).request, replace(known(None), models=measured), guide)
+    assert [one.feasible for one in sizing.platforms if one.partition == "thin"] == [feasible]
+    assert not [one for one in sizing.warnings if one.field.endswith("distributed_training")]
 
 
 def test_a_goal_that_only_a_wide_interval_misses_is_not_called_out_of_reach(known: Callable[[str | None], Facts], guide: Guide) -> None:
