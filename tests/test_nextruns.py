@@ -394,7 +394,7 @@ def test_the_budget_holds(few: Facts) -> None:
     """For all runs together, including their starts; a note if the budget is too small for any."""
     programme = next_runs(request(), few, 5, 50.0)
     assert 0 < sum(one.node_hours or 0 for one in programme.proposals) <= 50
-    assert programme.notes == ("no further run narrows the interval of the decision by 2% or more within 50 node-hours",)
+    assert programme.notes == ("after these, no run narrows the interval of the decision by 2% or more within 50 node-hours",)
     none = next_runs(request(), few, 5, 1.0)
     assert (none.proposals, none.notes[0]) == ((), "no run narrows the interval of the decision by 2% or more within 1 node-hours")
 

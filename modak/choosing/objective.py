@@ -289,9 +289,9 @@ def _best_alike(score: Array, shape: Ints) -> Array:
     return np.where(score <= best * (1 + ALIKE), best, score)
 
 
-def _but_for_rounding(score: Array) -> Array:
-    """The scores to ten digits: those that are equal but for errors of rounding are equal."""
-    fraction, exponent = np.frexp(score)  # score = fraction * 2**exponent, the fraction from 0.5 to 1
+def _but_for_rounding(values: Array) -> Array:
+    """The values to ten digits: those that are equal but for errors of rounding are equal."""
+    fraction, exponent = np.frexp(values)  # value = fraction * 2**exponent, the fraction from 0.5 to 1
     return np.asarray(np.ldexp(fraction.round(10), exponent))
 
 

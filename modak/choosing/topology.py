@@ -60,7 +60,7 @@ class Shapes(NamedTuple):
 def topology_shapes(search: CandidateSearch) -> Shapes:
     """The one shape by the rules of thumb, and warnings."""
     counts, node, gpus = search.counts, search.target.node, _topology_gpus(search)
-    most, numa = _rank_count(search, gpus)
+    most = _rank_count(search, gpus)
     fitting = _with_memory(search, gpus)
     ranks = counts.even_ranks(min(most, fitting, _on_enough_nodes(search), _with_cores(search, gpus)))
     threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, _shared_cores(search, gpus) // ranks))
@@ -70,7 +70,6 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
         threads_per_rank=threads,
         gpus_per_node=gpus,
         hyperthreads=node is not None and node.needs_hyperthreads(ranks * threads),
-        numa_mode=numa,
         origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology",
     )
     why = (f"ranks per node: at most {fitting}, because {memory.demand(search.request)}",) if fitting < most else ()
@@ -137,25 +136,22 @@ def _topology_gpus(search: CandidateSearch) -> int:
     return node.accelerators if search.distributed else 1
 
 
-def _rank_count(search: CandidateSearch, gpus: int) -> tuple[int, int | None]:
-    """Ranks per node, and the number of NUMA domains that they need (``None``: any).
+def _rank_count(search: CandidateSearch, gpus: int) -> int:
+    """Ranks per node.
 
     One rank for each GPU or NUMA domain is a rule of thumb, if a rank does not drive all GPUs of its node; a given total of ranks may need
     more on each of the nodes that a job can have.
     """
     request, counts, node = search.request, search.counts, search.target.node
     if counts.ranks_per_node or not search.distributed:
-        return counts.ranks_per_node or 1, None
+        return counts.ranks_per_node or 1
     if gpus and (node is None or request.optimisation.app_type in LEARNING):
-        return (_needed(search) if drives_all_gpus(request) else gpus), None
+        return _needed(search) if drives_all_gpus(request) else gpus
     if node is None:
-        return counts.ranks or 1, None
+        return counts.ranks or 1
     if not gpus and (counts.threads_per_rank or search.single_threaded):
-        return _most(search), None
-    domains, needed = node.standard_numa_domains, _needed(search)
-    if gpus or needed > domains:
-        return max(gpus or domains, needed), None
-    return domains, domains if node.numa_modes else None
+        return _most(search)
+    return max(gpus or node.standard_numa_domains, _needed(search))
 
 
 def _needed(search: CandidateSearch) -> int:
