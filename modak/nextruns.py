@@ -25,6 +25,7 @@ from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, after_failures, faile
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, Scored, rank_closest
 from modak.choosing.openswitch import BUILD, OpenSwitch
+from modak.choosing.places import in_document
 from modak.choosing.reasons import described
 from modak.choosing.scoring import columns, question, score, usable_curves
 from modak.choosing.shapes import Shape
@@ -32,7 +33,7 @@ from modak.choosing.software import missing_compilers, no_image
 from modak.choosing.switching import applied, bare, evidence_for, with_switches
 from modak.choosing.topology import with_few_threads
 from modak.choosing.unmeasured import with_unmeasured
-from modak.choosing.wishes import in_document, is_hybrid, without_compilers
+from modak.choosing.wishes import is_hybrid, without_compilers
 from modak.choosing.workload import amounts_needed, speed_printed, with_problem, with_setting
 from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
@@ -359,8 +360,7 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -
 def _question(request: Request, target: Target, shape: Shape) -> Question:
     """The question to the models about a run of a shape, a source build by the name that results have for it."""
     asked = question(request, target, shape)
-    params = {**asked.attributes.get("params", {}), "build": BUILD}
-    return replace(asked, attributes={**asked.attributes, "params": params}) if shape.opt_build else asked
+    return asked.with_params({**asked.params, "build": BUILD}) if shape.opt_build else asked
 
 
 def _worth_a_look(decision: Decision, chances: Array) -> list[int]:

@@ -22,9 +22,10 @@ from modak.choosing.counts import check_limits, stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, decide, pareto_front
 from modak.choosing.essence import SOFTWARE_FIELDS, essence, software_fields_key, without_counts, without_nodes
 from modak.choosing.objective import rank_closest
+from modak.choosing.places import in_document
 from modak.choosing.reasons import missed, why, why_not
 from modak.choosing.software import Software, choose_software
-from modak.choosing.wishes import in_document, without_compilers
+from modak.choosing.wishes import without_compilers
 from modak.choosing.workload import nearest_lengths, unused_length, with_problem
 from modak.dsl import Choice, Costed, Notice, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, nearest_name, unknown

@@ -78,7 +78,12 @@ class Target:
     def qos_for(self, nodes: int, seconds: int | None) -> str | None:
         """The quality of service that a script for that many nodes and seconds (``None``: any) names; ``None``: the site's default."""
         queue = self.queue_for(nodes, seconds)
-        return self.qos or (queue.qos if queue else None) or (self.partition.qos if self.partition and self.is_recorded else None)
+        return self.qos or (queue.qos if queue else None) or self._usual_qos
+
+    @property
+    def _usual_qos(self) -> str | None:
+        """The quality of service of jobs in the partition that name none."""
+        return self.partition.qos if self.partition and self.is_recorded else None
 
     @cached_property
     def is_recorded(self) -> bool:
@@ -122,7 +127,7 @@ class Target:
         none, if there are any."""
         queues = self.partition.queues if self.partition else ()
         named = [queue for queue in queues if queue.name == self.scheduler_partition]
-        qos = self.qos or (self.partition.qos if self.partition and self.is_recorded else None)
+        qos = self.qos or self._usual_qos
         return [queue for queue in named or queues if qos and queue.qos == qos] or named
 
     @cached_property
@@ -165,8 +170,7 @@ class Target:
     @cached_property
     def names(self) -> frozenset[str]:
         """All names of the place, folded: see :func:`modak.facts.same_name`. A place without a name has the results that name no system."""
-        known = (self.system.name, *self.system.aliases) if self.system else (self.name,)
-        return frozenset(same_name(name) for name in known)
+        return frozenset(self.system.folded_names if self.system else (same_name(self.name),))
 
     @property
     def title(self) -> str:
@@ -222,9 +226,9 @@ def target_key(request: Request, facts: Facts) -> tuple[Hashable, ...]:
     options = request.job_options
     named = (options.partition, options.queue, options.qos, options.architecture_constraint)
     known = prepared(facts)
-    system = find_system(request.target.name, facts) if request.target.name else None
-    partitions = system.partitions if system else ()  # decisions quote their limits
-    limits = tuple((*refused(request, one), beyond(request, one, system, facts)) for one in partitions) if system else ()
+    system = find_system(request.target.name, facts)
+    # Decisions quote the limits of partitions.
+    limits = tuple((*refused(request, one), beyond(request, one, system, facts)) for one in system.partitions) if system else ()
     gpus = (options.request_gpus, request.optimisation.opt_build.acc_type, known.ran_on_gpus, known.only_on_gpus)
     return request.target, *named, bool(options.reservation), *gpus, limits
 
@@ -300,14 +304,14 @@ def unused_image(request: Request, target: Target) -> tuple[Notice, ...]:
     return (Notice(field="application.container_runtime", message=f"{image} is not used, because {why}{how}"),)
 
 
-def find_system(name: str, facts: Facts) -> System | None:
-    """A system by name or alias; underscores and hyphens are the same."""
-    return facts.systems.get(name) or facts.systems_by_name.get(same_name(name))
+def find_system(name: str | None, facts: Facts) -> System | None:
+    """A system by name or alias; underscores and hyphens are the same. ``None``: none is called so, or there is no name."""
+    return (facts.systems.get(name) or facts.systems_by_name.get(same_name(name))) if name else None
 
 
 def _system(request: Request, facts: Facts) -> tuple[System | None, tuple[Notice, ...]]:
     name = request.target.name
-    system = find_system(name, facts) if name else None
+    system = find_system(name, facts)
     if name is None or system:
         return system, ()
     known = unknown("system", name, facts.systems)

@@ -353,16 +353,15 @@ def _cores(chosen: Chosen) -> str | None:
     stated_there = curve and (curve.layout_on(shape.gpus_per_node).threads_per_rank or curve.scale == "threads")
     if chosen.target.system or given or stated_there or shape.threads_per_rank > 1:
         return None
-    place = chosen.target.name or "the target"
-    if not shape.gpus_per_node:
-        if shape.ranks_per_node > 1 or options.process_count_per_node or chosen.request.application.mpi_ranks:
-            return None
-        ways = "give application.threads" + (" or job_options.process_count_per_node" if is_distributed(chosen.request) else "")
-        each = " on each" if chosen.nodes > 1 else ""
-        text = f"how many cores a node of {place} has is not known, so the job is given one{each}"
-        return f"{text}: {ways}, or describe the system ('modak systems detect' writes most of it)"
-    text = f"how many cores go with each GPU of {place} is not known, so each rank is given one"
-    return f"{text}: give job_options.core_count_per_process, or describe the system ('modak systems detect' writes most of it)"
+    place, describe = chosen.target.name or "the target", "or describe the system ('modak systems detect' writes most of it)"
+    if shape.gpus_per_node:
+        text = f"how many cores go with each GPU of {place} is not known, so each rank is given one"
+        return f"{text}: give job_options.core_count_per_process, {describe}"
+    if shape.ranks_per_node > 1 or options.process_count_per_node or chosen.request.application.mpi_ranks:
+        return None
+    ways = "give application.threads" + (" or job_options.process_count_per_node" if is_distributed(chosen.request) else "")
+    each = " on each" if chosen.nodes > 1 else ""
+    return f"how many cores a node of {place} has is not known, so the job is given one{each}: {ways}, {describe}"
 
 
 def _crowded(chosen: Chosen) -> str | None:

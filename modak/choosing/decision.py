@@ -18,11 +18,12 @@ from modak.choosing.failures import after_failures
 from modak.choosing.mpi import whose_mpi
 from modak.choosing.objective import Ranking, Scored, pareto, rank, rank_closest
 from modak.choosing.openswitch import left_open
+from modak.choosing.places import in_document
 from modak.choosing.scoring import Columns, Evidence, columns, score
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, in_image, missing_compilers, no_image
 from modak.choosing.switching import with_switches
-from modak.choosing.wishes import compilers, in_document, stated_nodes, without_compilers
+from modak.choosing.wishes import compilers, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, with_problem, with_setting
 from modak.dsl import Choice, Configuration, Notice, Objective, Request
 from modak.errors import Fault, Infeasible

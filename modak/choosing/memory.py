@@ -95,25 +95,39 @@ def _bytes(amount_gb: float) -> int:
 def obstacle(request: Request, target: Target, shape: Shape) -> Fault | None:
     """Why a shape does not fit the memory of nodes or GPUs, with the field that asks for too much; ``None``: it fits, or too little is
     known."""
+    checks = (_too_little_for_ranks, _too_little_for_cores, _too_little_on_gpus)
+    return next((fault for check in checks if (fault := check(request, target, shape))), None)
+
+
+def _too_little_for_ranks(request: Request, target: Target, shape: Shape) -> Fault | None:
     need, usable = needed_gb(request, shape.ranks_per_node), usable_gb(target)
-    if usable is not None and _bytes(need) > _bytes(usable):
-        ranks = f"{counted(shape.ranks_per_node, 'rank')} per node"
-        aside = request.optimisation.workload.memory_aside_gb
-        beside = f" and {gigabytes(aside)} besides" if aside else ""
-        why = f"{gigabytes(need)} per node are needed ({ranks}{beside}), but nodes of {target.title} have {gigabytes(usable)} usable"
-        return Fault(field_of_need(request), why + _what_fits(request, target))
+    if usable is None or _bytes(need) <= _bytes(usable):
+        return None
+    ranks, aside = f"{counted(shape.ranks_per_node, 'rank')} per node", request.optimisation.workload.memory_aside_gb
+    beside = f" and {gigabytes(aside)} besides" if aside else ""
+    why = f"{gigabytes(need)} per node are needed ({ranks}{beside}), but nodes of {target.title} have {gigabytes(usable)} usable"
+    return Fault(field_of_need(request), why + _what_fits(request, target))
+
+
+def _too_little_for_cores(request: Request, target: Target, shape: Shape) -> Fault | None:
     with_memory, node = cores_with_memory(request, target), target.node
-    cores = min(shape.ranks_per_node * cores_of_rank(request, target, shape), node.usable_cores) if node else 0
-    if with_memory is not None and cores > with_memory:
-        asked = gigabytes(cores * (request.job_options.minimum_memory_per_processor or 0) / 1e9)
-        why = f"{asked} for the cores of a node are requested, but nodes of {target.title} have {gigabytes(usable or 0.0)} usable"
-        why += f": enough for {counted(with_memory, 'core')}" if with_memory else ""
-        return Fault("job_options.minimum_memory_per_processor", why)
-    per_gpu, gpu = request.optimisation.workload.memory_per_gpu_gb, target.accelerator
-    if shape.gpus_per_node and per_gpu and gpu and gpu.memory_gb and per_gpu > gpu.memory_gb:
-        why = f"{gigabytes(per_gpu)} are needed per GPU, but the {gpu.model} of {target.title} has {gigabytes(gpu.memory_gb)}"
-        return Fault("optimisation.workload.memory_per_gpu_gb", why)
-    return None
+    if with_memory is None or node is None:
+        return None
+    cores = min(shape.ranks_per_node * cores_of_rank(request, target, shape), node.usable_cores)
+    if cores <= with_memory:
+        return None
+    asked, usable = (request.job_options.minimum_memory_per_processor or 0) * cores / 1e9, usable_gb(target) or 0.0
+    why = f"{gigabytes(asked)} for the cores of a node are requested, but nodes of {target.title} have {gigabytes(usable)} usable"
+    enough = f": enough for {counted(with_memory, 'core')}" if with_memory else ""
+    return Fault("job_options.minimum_memory_per_processor", why + enough)
+
+
+def _too_little_on_gpus(request: Request, target: Target, shape: Shape) -> Fault | None:
+    asked, gpu = request.optimisation.workload.memory_per_gpu_gb, target.accelerator
+    if not (shape.gpus_per_node and asked and gpu and gpu.memory_gb and asked > gpu.memory_gb):
+        return None
+    why = f"{gigabytes(asked)} are needed per GPU, but the {gpu.model} of {target.title} has {gigabytes(gpu.memory_gb)}"
+    return Fault("optimisation.workload.memory_per_gpu_gb", why)
 
 
 def _what_fits(request: Request, target: Target) -> str:

@@ -18,7 +18,7 @@ def node_power(facts: Facts) -> Power:
     """
 
     def power(used: Used) -> NodePower:
-        system = find_system(used.system, facts) if used.system else None
+        system = find_system(used.system, facts)
         if system is None:
             return NodePower()
         node = _partition_of(system, used.partition, used.gpus or 0).node
@@ -38,7 +38,7 @@ def node_kinds(facts: Facts) -> Callable[[str | None, str, bool], frozenset[str]
     """A function of system, partition and ``on_gpus``: names of the system's partitions with other nodes (on GPUs: with other GPUs)."""
 
     def others(system_name: str | None, partition_name: str, on_gpus: bool) -> frozenset[str]:
-        system = find_system(system_name, facts) if system_name else None
+        system = find_system(system_name, facts)
         named = next((one for one in system.partitions if one.name == partition_name), None) if system else None
         return Target(system=system, partition=named).other_nodes(on_gpus)
 
@@ -49,7 +49,7 @@ def node_gpus(facts: Facts) -> Callable[[str | None, str | None], int | None]:
     """A function of system and partition (``None``: the default one, or the first with GPUs): GPUs per node; ``None``: unknown system."""
 
     def gpus(system_name: str | None, partition_name: str | None) -> int | None:
-        system = find_system(system_name, facts) if system_name else None
+        system = find_system(system_name, facts)
         return None if system is None else _partition_of(system, partition_name, 1).node.accelerators
 
     return gpus

@@ -445,6 +445,7 @@ def _of_length(predicted: Columns, scale: Array, width: Sides) -> Sides:
 def question(request: Request, target: Target, shape: Shape) -> Question:
     """The question to the models about a shape; graph compilers that it does not have are off."""
     work, framework = request.optimisation.workload, carrier(request)
+    image = request.application.container_runtime if framework is None and target.runtime else None
     attributes: dict[str, Any] = {
         "system": target.name,
         "partition": target.partition.name if target.partition else None,
@@ -458,12 +459,9 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "mpi_from": shape.mpi_from,
         "hyperthreads": shape.hyperthreads,
         "numa_mode": shape.numa_mode,
-        "image": request.application.container_runtime if framework is None and target.runtime else None,
+        "image": image,
+        "runtime": _runtime(request, target, image),
     }
-    if target.runtime is None or not (framework or attributes["image"] or library(request)):
-        attributes["runtime"] = "none"
-    elif attributes["image"]:
-        attributes["runtime"] = target.runtime.name
     known = {name: value for name, value in attributes.items() if value is not None}
     elsewhere = target.other_nodes(shape.gpus_per_node > 0)
     crowded = target.node is not None and target.node.needs_hyperthreads(shape.ranks_per_node * shape.threads_per_rank)
@@ -476,6 +474,13 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         scales_epochs=work.samples is not None,
         crowded=crowded,
     )
+
+
+def _runtime(request: Request, target: Target, image: str | None) -> str | None:
+    """The runtime as results name it, ``none`` without a container; ``None``: it is open, because an image is still to be chosen."""
+    if target.runtime is None or not (image or carrier(request) or library(request)):
+        return "none"
+    return target.runtime.name if image else None
 
 
 def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> tuple[Curve, ...]:

@@ -67,7 +67,7 @@ def with_samples(question: Question, curves: Sequence[Curve]) -> tuple[Question,
     if samples is None or not measured or None in measured:
         return question, None
     rest = {name: text for name, text in params.items() if name != SAMPLES}
-    apart = replace(question, attributes={**question.attributes, "params": rest}, scales_epochs=True)
+    apart = question.with_params(rest, scales_epochs=True)
     asked = closed(able, apart)
     if any(there == samples and asked.agrees(one.series, one.layout) for there, one in zip(measured, able, strict=True)):
         return question, None

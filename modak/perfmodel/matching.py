@@ -100,7 +100,7 @@ class Match:
         """The standard deviation of the log ratio of costs of this configuration to those of another one, whatever their layouts."""
         names = dict.fromkeys((*self.attributes, *other.attributes))
         differing = [name for name in names if self.curve.labels[name] != other.curve.labels[name]]
-        run = replace(self.question, attributes={**self.question.attributes, "params": other.curve.series.params}, plain=True)
+        run = self.question.with_params(other.curve.series.params, plain=True)
         return unlikeness.of_attributes(differing, self.curve, run)
 
 

@@ -60,8 +60,7 @@ class MeasuredProblem(NamedTuple):
     def question(self) -> Question:
         """The question about this size: with these numbers as they are in results."""
         asked, there = self.matches[0].question, self.matches[0].curve.series.params
-        params = {**asked.params, **{name: there[name] for name in self.away}}
-        return replace(asked, attributes={**asked.attributes, "params": params})
+        return asked.with_params({**asked.params, **{name: there[name] for name in self.away}})
 
     @property
     def curves(self) -> list[Curve]:

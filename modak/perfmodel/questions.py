@@ -82,6 +82,10 @@ class Question:
         found: Mapping[str, str] = self.attributes.get("params", {})
         return found
 
+    def with_params(self, params: Mapping[str, str], **others: Any) -> Question:
+        """The question with these parameters, and with other values of other fields."""
+        return replace(self, attributes={**self.attributes, "params": params}, **others)
+
     @cached_property
     def without_params(self) -> Question:
         """The question with its parameters left open."""

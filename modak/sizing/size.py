@@ -9,10 +9,11 @@ from typing import Final
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.failures import LEFT_OUT, after_failures
 from modak.choosing.grids import node_grid, taken
+from modak.choosing.places import in_document
 from modak.choosing.problem import of_one_problem
 from modak.choosing.scoring import columns, score
 from modak.choosing.software import missing_compilers
-from modak.choosing.wishes import in_document, is_distributed, is_said_distributed, is_within_one_process, without_compilers
+from modak.choosing.wishes import is_distributed, is_said_distributed, is_within_one_process, without_compilers
 from modak.choosing.workload import with_problem, with_setting
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName

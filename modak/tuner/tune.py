@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import geometric_mean
@@ -74,10 +74,7 @@ def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dic
     best = min(good, key=lambda trial: (trial.cost, trial.number))
     before, after = search.confirmed(best.point) if best.point != search.space.default else ([], [])
     search.stored()
-    factor = gain(before, after)
-    confirmed = None
-    if before:  # the best setting may have run once, and never again
-        confirmed = bool(after) and geometric_mean(after) <= geometric_mean(before)
+    factor, confirmed = gain(before, after), _confirmed(before, after)
     if before and after and not factor:
         search.notes.append("no gain is given: a single run does not show how much runs scatter (--confirm 2 or more)")
     point = search.space.default if confirmed is False else best.point
@@ -101,6 +98,13 @@ def _report(search: Search, stopped: str, warnings: list[dict[str, str]]) -> dic
         "notes": search.notes,
         "warnings": warnings,
     }
+
+
+def _confirmed(before: Sequence[float], after: Sequence[float]) -> bool | None:
+    """Whether the best setting, run again, was as good as the default one, which had costs ``before``; ``None``: that was not run again."""
+    if not before:
+        return None
+    return bool(after) and geometric_mean(after) <= geometric_mean(before)  # the best one may have run once, and never again
 
 
 def _trial(search: Search, trial: Trial) -> dict[str, Any]:
