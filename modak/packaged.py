@@ -72,10 +72,12 @@ def differences(packaged: Iterable[Fact], held: Iterable[Held], removed: Collect
         old = there.pop(key, None)
         if old is not None and old.value == value:
             continue
-        other = next((names[each] for each in _folded_names(value) if each in names and names[each] is not old), None)
-        missing: Standing = "removed here" if f"{kind} {name}" in removed else "new"
-        standing: Standing = missing if old is None else "newer" if old.by == PRINCIPAL else "changed here"
-        found.append(Difference(kind, name, "name taken", value, other) if other else Difference(kind, name, standing, value, old))
+        if other := next((names[each] for each in _folded_names(value) if each in names and names[each] is not old), None):
+            found.append(Difference(kind, name, "name taken", value, other))
+        elif old is None:
+            found.append(Difference(kind, name, "removed here" if f"{kind} {name}" in removed else "new", value, None))
+        else:
+            found.append(Difference(kind, name, "newer" if old.by == PRINCIPAL else "changed here", value, old))
     gone = (Difference(*key, "no longer packaged", None, one) for key, one in there.items() if one.by == PRINCIPAL)
     return (*found, *gone)
 
