@@ -340,13 +340,15 @@ def _runtime(asked: str | None, system: System) -> tuple[RuntimePolicy | None, t
     twin = next((policy for policy in same if policy.allowed), None)
     if twin and twin is same[0]:  # the site's word on the very runtime counts before that on its twin
         return twin, (f"runtime: {twin.name}, as requested and allowed on {system.name}",), ()
-    stated = _policy_text(same[0] if same else None)
-    message = f"{system.name} does not allow {asked}{stated}; allowed: {', '.join(p.name for p in allowed) or 'none'}"
-    chosen = twin or first
-    used = f"{chosen.name} is used instead" if chosen else "the job runs without a container"
-    notes = (Notice(field="target.container_runtime", message=f"{message}; {used}"),)
     why = (f"runtime: {twin.name}, which runs the images of {asked}",) if twin else _why_first(first, system)
-    return chosen, why, notes
+    stated = _policy_text(same[0] if same else None)
+    return twin or first, why, (_not_allowed(f"{asked}{stated}", allowed, twin or first, system),)
+
+
+def _not_allowed(asked: str, allowed: Sequence[RuntimePolicy], chosen: RuntimePolicy | None, system: System) -> Notice:
+    message = f"{system.name} does not allow {asked}; allowed: {', '.join(policy.name for policy in allowed) or 'none'}"
+    used = f"{chosen.name} is used instead" if chosen else "the job runs without a container"
+    return Notice(field="target.container_runtime", message=f"{message}; {used}")
 
 
 def _why_first(policy: RuntimePolicy | None, system: System) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from modak.errors import RequestError, unknown
@@ -95,11 +95,15 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     lines = [f"B takes {ratio:.3g} x the time of A ({level:.0%} interval {low:.3g} to {high:.3g}; {rests}){clear}"]
     ratios = {name: f"{other[key] / one[key]:.3g}" for name, key in AMOUNTS.items() if one.get(key) and other.get(key)}
     lines += [f"B takes {said} x the {name} of A" for name, said in ratios.items() if name == "node-hours" or said != ratios["node-hours"]]
-    batches = [choice["configuration"].get("workers") for choice in (one, other)]
+    return (*lines, *_other_batch(one, other))
+
+
+def _other_batch(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """That the second choice trains with another number of workers."""
+    a, b = (choice["configuration"].get("workers") for choice in (one, other))
     training = any(choice["configuration"].get("global_batch") or choice["prediction"].get("per") == "epoch" for choice in (one, other))
-    if training and None not in batches and batches[0] != batches[1]:
-        lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training this changes the global batch, and what an epoch achieves")
-    return tuple(lines)
+    if training and None not in (a, b) and a != b:
+        yield f"B has {b} workers, A {a}: in training this changes the global batch, and what an epoch achieves"
 
 
 def same_work(one: Any, other: Any) -> bool:
