@@ -231,10 +231,23 @@ def _probe(
         job = ("--job-name=modak-detect", *where, *quality, *device, *size, "sh", "-c", f"{script}; true")
         output = run((srun, *job), own, timeout_s=PROBE_TIMEOUT_S, longest=LONGEST_ANSWER)
         if not output.trouble:
-            parts = dict(part.partition("\n")[::2] for part in f"\n{output.stdout.decode(errors='replace')}".split(f"\n{MARK}")[1:])
+            parts = _parts(output.stdout.decode(errors="replace"))
             return {key: CommandOutput(" ".join(words), parts.get(key, "")) for key, words in MACHINE.items()}
         trouble = output.trouble
     return CommandOutput(what, trouble=trouble)
+
+
+def _parts(text: str) -> Mapping[str, str]:
+    """What stands below each line that is :data:`MARK` and a key.
+
+    >>> _parts(f"a banner\\n{MARK}lscpu\\n{{}}\\n{MARK}gpus\\n")
+    {'lscpu': '{}', 'gpus': ''}
+    """
+    found = {}
+    for part in f"\n{text}".split(f"\n{MARK}")[1:]:
+        key, _, below = part.partition("\n")
+        found[key] = below
+    return found
 
 
 def _read(process: subprocess.Popen[bytes], timeout_s: float, longest: int) -> Output:

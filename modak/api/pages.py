@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -126,24 +126,14 @@ def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "", model: 
 
 def models(request: Request, application: Label = "", id: Label = "", used_by: UsedBy = "") -> Shown:
     """The applications; or the curves of one of them, with a picture for each metric and kind of size: all, one, or those behind a plan."""
-    from modak import plotting
-    from modak.perfmodel.lines import title
-    from modak.service import records
-
     service, application = service_of(request), application.strip()
     chosen = {name: value for name, value in (("id", id), ("used_by", used_by)) if value and application}
-    pictures = []
     known = service.curves(application) if application else {}
+    pictures = []
     for (metric, scale), named in _in_pictures(known, _chosen(service, known, id, used_by)).items():
         measured = {"application": application, "metric": metric}
-        query = {**measured, "over": scale, **chosen}
-        found = [(label, records.model(curve)) for label, curve in named]
-        rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
-        table = listings.as_text(("curve", *MODEL), rows)
-        called = f"{metric.replace('_', ' ')} over {scale}, {title([curve for _, curve in named])}"
-        note = f"{len(named)} curves; the {plotting.MOST} with the most sizes are drawn" if len(named) > plotting.MOST else ""
         behind = {"application": application, "model": id} if id else {"used_by": used_by} if used_by else measured
-        pictures.append({"title": called, "measured": behind, "query": query, "note": note, "table": table})
+        pictures.append({**_described(metric, scale, named), "measured": behind, "query": {**measured, "over": scale, **chosen}})
     doubted = sum(one.count for one in service.store.doubted(application)[application]) if application else 0
     told = {"doubted": counted(doubted, "doubted result") if doubted else "", "id": id, "used_by": used_by}
     return "models", {"application": application, "names": _names(service, application), "pictures": pictures, **told}
@@ -189,6 +179,21 @@ def _chosen(service: Service, known: Mapping[str, Curve], model_id: str, used_by
     """As :meth:`modak.service.Service.chosen`, with the query parameter as the place of its faults."""
     with alone(called={} if model_id else {"id": "used_by"}):
         return service.chosen(known, model_id, used_by)
+
+
+def _described(metric: str, scale: str, named: Sequence[tuple[str, Curve]]) -> Mapping[str, Any]:
+    """The title of the picture of some curves, a note if it has not all of them, and the table below it."""
+    from modak import plotting
+    from modak.perfmodel.lines import title
+    from modak.service import records
+
+    found = [(label, records.model(curve)) for label, curve in named]
+    rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
+    return {
+        "title": f"{metric.replace('_', ' ')} over {scale}, {title([curve for _, curve in named])}",
+        "note": f"{len(named)} curves; the {plotting.MOST} with the most sizes are drawn" if len(named) > plotting.MOST else "",
+        "table": listings.as_text(("curve", *MODEL), rows),
+    }
 
 
 def _in_pictures(known: Mapping[str, Curve], chosen: Mapping[str, Curve]) -> dict[tuple[str, str], list[tuple[str, Curve]]]:

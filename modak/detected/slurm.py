@@ -133,7 +133,7 @@ def qualities(text: str) -> Mapping[str, SeenQos]:
 
 def _quality(name: str, wall: str, *more: str) -> SeenQos:
     *tres, flags = more
-    limits = {kind: dict(each.partition("=")[::2] for each in text.split(",") if each) for kind, text in zip(TRES, tres, strict=True)}
+    limits = {kind: _pairs(text) for kind, text in zip(TRES, tres, strict=True)}
     job, smallest, *shared, on_node = limits.values()
     largest = (job, *shared)
 
@@ -324,7 +324,13 @@ def _counts_memory(fields: Mapping[str, str], config: Mapping[str, str]) -> bool
 
 def _of_gpus(fields: Mapping[str, str]) -> int | None:
     """MiB for each GPU of a job: ``JobDefaults=DefCpuPerGPU=8,DefMemPerGPU=60000``."""
-    return count(dict(each.partition("=")[::2] for each in fields.get("JobDefaults", "").split(",")).get("DefMemPerGPU"))
+    return count(_pairs(fields.get("JobDefaults", "")).get("DefMemPerGPU"))
+
+
+def _pairs(text: str) -> Mapping[str, str]:
+    """``cpu=128,mem=4G`` by name."""
+    pairs = (each.partition("=") for each in text.split(",") if each)
+    return {name: value for name, _, value in pairs}
 
 
 def _node(fields: Mapping[str, str]) -> SeenNode:

@@ -230,10 +230,8 @@ def _metrics(table: _Table, values: Float64, clocks: Mask) -> tuple[Int32, list[
                 found[pair] = known
                 if (at := np.flatnonzero(rows & clocks)).size and (why := _no_clock(known, of)):
                     table.fault(f"column 'value': {quoted(table.cells('value')[at[0]].strip())}: {why}", rows & clocks)
-                if of is None and known.unit == "s" and (longest := float(np.fmax.reduce(values[rows], initial=0))) > _YEAR:
-                    table.doubt(_long(known, longest))
-                if of is None and known.unit in _SMALL_UNITS and (most := float(np.fmax.reduce(values[rows], initial=0))) < _TOO_SMALL:
-                    table.doubt(_small(known, most))
+                if of is None and (doubt := _unlikely(known, float(np.fmax.reduce(values[rows], initial=0)))):
+                    table.doubt(doubt)
             except DataError as error:
                 table.fault(f"column {error.faults[0].field!r}: {error.faults[0].message}", rows)
                 faults += 1
@@ -255,16 +253,17 @@ def _no_clock(metric: metrics.Metric, unit: str | None) -> str:
     return ""
 
 
-def _small(metric: metrics.Metric, most: float) -> str:
-    """What is said of a metric whose values are too small for its base unit, which no unit was given beside."""
-    way = f"if it is another one, give it ('--set unit={_SMALL_UNITS[metric.unit]}', and '--replace' for rows that are stored)"
-    return f"column 'unit': empty for {metric.name!r}, which then counts in {metric.unit}: at most {most:g}; {way}"
-
-
-def _long(metric: metrics.Metric, longest: float) -> str:
-    """What is said of times that are too long for seconds, which no unit was given beside."""
-    way = "if it is another one, give it ('--set unit=ns', and '--replace' for rows that are stored)"
-    return f"column 'unit': empty for {metric.name!r}, which then counts in s: up to {longest / _YEAR:.3g} years; {way}"
+def _unlikely(metric: metrics.Metric, most: float) -> str:
+    """What is said of values beside which no unit is given, and which are too long for seconds, or too small for another base unit; empty:
+    they may be in it."""
+    if metric.unit == "s" and most > _YEAR:
+        usual, extent = "ns", f"up to {most / _YEAR:.3g} years"
+    elif metric.unit in _SMALL_UNITS and most < _TOO_SMALL:
+        usual, extent = _SMALL_UNITS[metric.unit], f"at most {most:g}"
+    else:
+        return ""
+    way = f"if it is another one, give it ('--set unit={usual}', and '--replace' for rows that are stored)"
+    return f"column 'unit': empty for {metric.name!r}, which then counts in {metric.unit}: {extent}; {way}"
 
 
 def distinct(columns: Sequence[Int32], sizes: Sequence[int]) -> tuple[Int64, Int32]:

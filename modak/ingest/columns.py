@@ -92,14 +92,14 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
     sizes = headings.sizes(unknown, some_known=len(unknown) < len(columns))
     strange = [name for name in unknown if name not in sizes]
     told = ("metric", "value") if loading and (sizes or headings.measured(strange)) else ()
-    missing = [name for name in required if name not in columns and name not in told]
-    if missing:
+    absent = [name for name in required if name not in columns]
+    if missing := [name for name in absent if name not in told]:
         yield missing[0], _missing(missing, columns, loading=loading)
     if sizes:
         yield sizes[0], headings.wide(sizes, columns, loading=loading)
     hints = {name: headings.meant(name, COLUMNS, columns, loading=loading) for name in strange}
     if loading and not sizes and _help_together(strange):
-        options = headings.together(hints, set(columns).difference(unknown), [name for name in required if name not in columns])
+        options = headings.together(hints, set(columns).difference(unknown), absent)
         yield strange[0], f"options to start from, if what is said below is right: {options}"
     yield from _unknown({name: hint.text if hint else "" for name, hint in hints.items()}, loading=loading)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
@@ -391,23 +391,26 @@ def _as_value(name: str, measure: Measure, among: Sequence[str], *, no_value: bo
     hint = f"{metric} is a metric: name it in the column 'metric', its number goes into 'value'"
     if not no_value:
         return Hint(hint, "")
-    others = [each for each in measured(among) if each != name]
-    left_out = [*others, *(each for each in among if _is_ratio(_bare(each)))]
-    given = unit if unit and known_unit(unit) else "…"
-    fill = (f"metric={metric}", *([f"unit={given}"] if unit else []))
-    options = [renaming(name, "value"), *(f"--set {each}" for each in fill)]
-    options += [renaming(each, "") for each in left_out[:_MOST]]
+    several = measured(among)
+    left_out = [*(each for each in several if each != name), *(each for each in among if _is_ratio(_bare(each)))]
+    fill = (f"metric={metric}", *([f"unit={unit if known_unit(unit) else '…'}"] if unit else []))
+    options = [renaming(name, "value"), *(f"--set {each}" for each in fill), *(renaming(each, "") for each in left_out[:_MOST])]
     if len(left_out) > _MOST:
         options.append("…")
-    notes = []
+    ways = "; ".join([" ".join(options), *_beside_value(name, measure, several)])
+    return Hint(f"{hint} ({ways})", "value" if _likeliest(several) == name else "", fill)
+
+
+def _beside_value(name: str, measure: Measure, several: Sequence[str]) -> Iterator[str]:
+    """What else to know where a heading becomes the value; ``several``: the headings that are metrics, and this one."""
+    metric, unit = measure
     base = metrics.METRICS[metric].unit
     if not unit and base not in ("s", "1"):
-        notes.append(f"in {base}, unless --set unit=… says another unit")
-    if others:
-        notes.append("load the file once for each such column")
+        yield f"in {base}, unless --set unit=… says another unit"
+    if any(each != name for each in several):
+        yield "load the file once for each such column"
     if unit == "min" and not _BRACKETS.search(name):
-        notes.append("if it is a minimum and not in minutes, leave it out")
-    return Hint(f"{hint} ({'; '.join([' '.join(options), *notes])})", "value" if _likeliest(measured(among)) == name else "", fill)
+        yield "if it is a minimum and not in minutes, leave it out"
 
 
 def _likeliest(found: Sequence[str]) -> str:

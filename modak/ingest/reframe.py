@@ -58,10 +58,10 @@ def _case(case: LocatedObject, found: RowCollector) -> None:
     cells = test_cells(title, case, len(nodes) if isinstance(nodes, list) else None)
     job = text(case.get("jobid"))  # as in the performance log, which ReFrame writes of the same runs
     source = f"reframe job {job}" if job else f"reframe {text(case.get('uuid')) or text(case.get('session_uuid')) or ''}".strip()
-    figures = case.get("perfvalues") or {}
-    if not figures:
+    if not case.get("perfvalues"):
         found.leave(case.line, f"test {title[:80]!r} has no performance figures")
-    for key, values in member(case, "perfvalues", dict).items() if figures else ():
+        return
+    for key, values in member(case, "perfvalues", dict).items():
         if not isinstance(values, list) or len(values) < 5:
             raise DataError(f"'perfvalues' of {key[:60]!r}: at least five values are required", field=f":{case.line}")
         name = key.split(":", 2)[-1]

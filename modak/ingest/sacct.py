@@ -183,25 +183,36 @@ def job_of(source: str) -> str | None:
 def add(job: SacctJob, found: RowCollector) -> None:
     """A row for a job that completed; a note for every other, and for parts of heterogeneous jobs (``104+1``)."""
     title = f"job {job.id} ({job.cells['application']})"
-    broken = next((step.state for step in job.steps if step.state in FAILED), None)
     if job.state != "COMPLETED":
         found.runs, found.lists = "jobs", "'sacct --starttime=DATE --state={}' lists them"
         found.fail(job.line, f"{title} is {job.state}", job.state)
-    elif "+" in job.id:
-        found.leave(job.line, f"{title} is a part of a heterogeneous job, whose parts ran together on different nodes")
-    elif broken:
-        found.leave(job.line, f"{title} has a step that is {broken}")
-    elif job.seconds is None:
-        found.leave(job.line, f"{title} has no elapsed time")
-    elif not count(job.seconds):
-        found.leave(job.line, f"{title} took less than a second")
+    elif why := _why_left_out(job):
+        found.leave(job.line, f"{title} {why}")
     else:
-        counted = (step for step in job.steps if step.name not in STARTERS)
-        largest = max(counted, key=lambda step: (step.tasks, step.nodes or 0), default=None)
-        whole = largest and largest.nodes in (job.nodes, None)  # else others ran beside it, on other nodes
-        tasks = largest.tasks if largest and whole else None
-        per_task = divided(job.cpus, tasks)
-        threads = None if per_task == HYPERTHREADS else per_task
-        laid = {"nodes": job.nodes, "ranks_per_node": divided(tasks, job.nodes), "threads_per_rank": threads}
-        laid |= {"gpus_per_node": divided(job.gpus, job.nodes)}
-        found.row(job.line, **job.cells, **laid, metric="wall_time", value=job.seconds, unit="s", source=SOURCE.format(job.id))
+        source = SOURCE.format(job.id)
+        found.row(job.line, **job.cells, **_layout(job), metric="wall_time", value=job.seconds, unit="s", source=source)
+
+
+def _why_left_out(job: SacctJob) -> str:
+    """Why a job that completed gives no row; empty: it does."""
+    if "+" in job.id:
+        return "is a part of a heterogeneous job, whose parts ran together on different nodes"
+    if broken := next((step.state for step in job.steps if step.state in FAILED), None):
+        return f"has a step that is {broken}"
+    if job.seconds is None:
+        return "has no elapsed time"
+    return "" if count(job.seconds) else "took less than a second"
+
+
+def _layout(job: SacctJob) -> Mapping[str, int | None]:
+    """The counts of its largest step, unless others ran beside that, on other nodes."""
+    counted = (step for step in job.steps if step.name not in STARTERS)
+    largest = max(counted, key=lambda step: (step.tasks, step.nodes or 0), default=None)
+    tasks = largest.tasks if largest and largest.nodes in (job.nodes, None) else None
+    threads = divided(job.cpus, tasks)
+    return {
+        "nodes": job.nodes,
+        "ranks_per_node": divided(tasks, job.nodes),
+        "threads_per_rank": None if threads == HYPERTHREADS else threads,
+        "gpus_per_node": divided(job.gpus, job.nodes),
+    }

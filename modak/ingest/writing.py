@@ -6,11 +6,12 @@ import csv
 import json
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from modak.errors import DataError
+from modak.grouping import grouped
 from modak.ingest.table import LAYOUT
 from modak.ingest.values import NUMERIC, WHOLE
 
@@ -72,16 +73,22 @@ def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Seq
         raise DataError("no count or numeric parameter that all rows have varies, so Extra-P has nothing to model", field="format")
     apart = _apart(kept, names)
     units = Counter(metric for metric, _ in {(row["metric"], row["unit"]) for row in kept})
-    found: dict[str, dict[str, dict[tuple[float, ...], list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    for row in kept:
-        region = ", ".join([row["application"], *(f"{name} {row[name]}" for name in apart if row[name])])
-        metric = row["metric"] if units[row["metric"]] == 1 else f"{row['metric']} in {row['unit']}"
-        found[region][metric][tuple(float(row[name]) for name in names)].append(float(row["value"]))
+
+    def region(row: Mapping[str, str]) -> str:
+        return ", ".join([row["application"], *(f"{name} {row[name]}" for name in apart if row[name])])
+
+    def metric(row: Mapping[str, str]) -> str:
+        return row["metric"] if units[row["metric"]] == 1 else f"{row['metric']} in {row['unit']}"
+
+    def point(row: Mapping[str, str]) -> tuple[float, ...]:
+        return tuple(float(row[name]) for name in names)
+
+    def values(rows: Sequence[Mapping[str, str]]) -> list[dict[str, list[float]]]:
+        return [{"point": [*at], "values": [float(row["value"]) for row in same]} for at, same in sorted(grouped(rows, point).items())]
+
     measurements = {
-        region: {
-            name: [{"point": list(point), "values": values} for point, values in sorted(points.items())] for name, points in by.items()
-        }
-        for region, by in found.items()
+        where: {name: values(rows) for name, rows in grouped(of_region, metric).items()}
+        for where, of_region in grouped(kept, region).items()
     }
     json.dump({"parameters": names, "measurements": measurements}, stream, indent=1, ensure_ascii=False)
     stream.write("\n")

@@ -273,8 +273,7 @@ def _no_program(request: Request, spec: JobSpec) -> str:
         return f"a notebook does not start by itself: 'jupyter nbconvert --to script {name}' makes a program of it"
     if ending == "jar":
         return "a jar does not start by itself: begin with 'java -jar'"
-    inside = spec.container is not None
-    if own := next((one for one in programs_of(program) if one in _CONTAINERS or (inside and plugins.named("runtimes", one))), None):
+    if own := _own_container(program, spec):
         why = f"{own} starts a container of its own, which the script does by itself"
         return f"{why}: name its image in application.container_runtime, and the program alone in the command"
     if name in _SUBMITTERS:
@@ -284,6 +283,12 @@ def _no_program(request: Request, spec: JobSpec) -> str:
         why = f"{name} is looked for in PATH, in which the folder of the job is not"
         return f"{why}: begin with './', or '{_INTERPRETERS[ending]} {name}'"
     return ""
+
+
+def _own_container(program: tuple[Word, ...], spec: JobSpec) -> str | None:
+    """The program that starts a container; on the node itself a runtime that the site has may do so."""
+    refused = (name for name in programs_of(program) if name in _CONTAINERS or (spec.container and plugins.named("runtimes", name)))
+    return next(refused, None)
 
 
 def _whole_job(request: Request, spec: JobSpec) -> str:
@@ -393,10 +398,15 @@ def _environments(request: Request, spec: JobSpec) -> Iterator[Notice]:
     if opener and not application.container_runtime:
         why = f"'{opener} run' starts in the container, which has neither it nor the environments of the host"
         yield from _of_program(f"{why}: {own}; for the Python of the image write 'python3'")
-    installs = bool(before) and ((before[0] in _INSTALLERS and before[1:2] not in (["run"], ["download"])) or before[1:] in _MODULES)
-    if installs or before[1:2] == ["activate"]:
+    if _prepares(before):
         why = "it runs on the node, outside the container, which does not see what it installs or activates"
         yield Notice(field="application.pre-execution", message=f"{why}: {own}, or use an image with these packages")
+
+
+def _prepares(before: list[str]) -> bool:
+    """Whether a command that begins with these words installs packages, or opens an environment."""
+    installs = before[:1] != [] and before[0] in _INSTALLERS and before[1:2] not in (["run"], ["download"])
+    return installs or before[1:] in _MODULES or before[1:2] == ["activate"]
 
 
 def _around(request: Request, spec: JobSpec) -> Iterator[Notice]:

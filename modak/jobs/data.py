@@ -42,13 +42,8 @@ def storage(request: Request, target: Target, software: Software, expanded: Coll
     if not (wanted or named or software.rules.use_storage):
         return StoragePlace()
     found = _of_class(target, wanted or COMMON) or (None if asked else _of_class(target, COMMON))
-    if found is None and not (asked or named):
-        return StoragePlace()
     if found is None:
-        known = sorted({fs.storage_class for fs in _places(target) if fs.storage_class})
-        text = f"no storage of class {wanted or COMMON} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
-        text += "; ${MODAK_STORAGE} has no value: the job will stop there" if named else ""
-        return StoragePlace(warnings=(Notice(field="application.storage_class_pref", message=text),))
+        return StoragePlace(warnings=_no_storage(target, wanted or COMMON, named=named) if asked or named else ())
     if asked:
         why = "as requested"
     elif found.storage_class == wanted:
@@ -56,6 +51,14 @@ def storage(request: Request, target: Target, software: Software, expanded: Coll
     else:
         why = f"the common class, because {f'the system has no {wanted}' if wanted else 'no other is requested'}"
     return StoragePlace(_place(found), (f"storage: {found.name} ({found.storage_class}), {why}",))
+
+
+def _no_storage(target: Target, wanted: str, *, named: bool) -> tuple[Notice, ...]:
+    """The warning that there is none of this class; ``named``: the command has the variable."""
+    known = sorted({fs.storage_class for fs in _places(target) if fs.storage_class})
+    text = f"no storage of class {wanted} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
+    text += "; ${MODAK_STORAGE} has no value: the job will stop there" if named else ""
+    return (Notice(field="application.storage_class_pref", message=text),)
 
 
 def staging(request: Request, target: Target, nodes: int, software: Software, expanded: Collection[str]) -> Staging | None:

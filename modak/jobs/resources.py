@@ -58,8 +58,7 @@ def with_memory(request: Request, target: Target, has: Resources, seconds: int |
     cores = has.ranks_per_node * has.cores_per_rank
     whole = options.node_exclusive or has.oversubscribed or target.gives_whole_nodes
     part = (usable or most) * min(1, (target.node.usable_cores if whole else cores) / node.usable_cores)
-    least = min(_whole_mib(queue.min_memory_gb / has.nodes), round(most * 1e9)) if queue and queue.min_memory_gb else 0
-    share = max(int(max(part, needed_gb(request, has.ranks_per_node)) * 10**9), least)
+    share = max(int(max(part, needed_gb(request, has.ranks_per_node)) * 10**9), _least(queue, has.nodes, most))
     share = min(share, round(limit * 1e9)) if limit else share
     has = changed(has, memory_share=share)
     if options.memory_limit or options.minimum_memory_per_processor or target.partition.resource_directives:
@@ -70,9 +69,12 @@ def with_memory(request: Request, target: Target, has: Resources, seconds: int |
     return changed(has, memory_per_node=share) if 0 < given < share else has
 
 
-def _whole_mib(amount_gb: float) -> int:
-    """The bytes of an amount in whole MiB, as schedulers count them, and no less. An amount that was computed from MiB is not one more."""
-    return math.ceil(round(amount_gb * 1e9 / MIB, 6)) * MIB
+def _least(queue: Queue | None, nodes: int, most_gb: float) -> int:
+    """The bytes of each node that a job of the queue has at least, in whole MiB, as schedulers count them, but no more than it may have. An
+    amount that was computed from MiB is not one more."""
+    if queue is None or not queue.min_memory_gb:
+        return 0
+    return min(math.ceil(round(queue.min_memory_gb / nodes * 1e9 / MIB, 6)) * MIB, round(most_gb * 1e9))
 
 
 def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:

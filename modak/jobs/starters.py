@@ -75,19 +75,23 @@ def _started_once(
     precision = options_of(out).get("--mixed-precision", "") if program == "accelerate" else ""
     kept = (f"{PRECISION}={precision}",) if precision in PRECISIONS else ()
     how = f"the script starts the ranks with {launcher}, and each rank would run {program} again"
-    done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
-    if program in FLAGS and request.optimisation.framework is None and request.application.app_type not in ("mpi", "hpc"):
-        done = _NAME_PYTORCH
-    if program == MXNET:
-        done = "application.mpi_ranks 1 starts it once"
-    if out and program == "accelerate":
-        lost = (
-            f"but for the precision ({PRECISION}), and its settings (FSDP, DeepSpeed)"
-            if kept
-            else "and its settings (precision, FSDP, DeepSpeed)"
-        )
-        done += f", {lost} with it: make them in the program"
+    done = _done_instead(program, request, out, precision=bool(kept))
     return bare, kept, (Notice(field="application.executable", message=f"{how}: {done}"),)
+
+
+def _done_instead(program: str, request: Request, out: tuple[Word, ...], *, precision: bool) -> str:
+    """What is done, or has to be done, so that the launcher ``program`` does not run in each rank: its words are left ``out``, if there are
+    some. ``precision``: that of Accelerate is kept."""
+    if program == MXNET:
+        return "application.mpi_ranks 1 starts it once"
+    unknown = program in FLAGS and request.optimisation.framework is None and request.application.app_type not in ("mpi", "hpc")
+    done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
+    done = _NAME_PYTORCH if unknown else done
+    if not out or program != "accelerate":
+        return done
+    kept = f"but for the precision ({PRECISION}), and its settings (FSDP, DeepSpeed)"
+    lost = kept if precision else "and its settings (precision, FSDP, DeepSpeed)"
+    return f"{done}, {lost} with it: make them in the program"
 
 
 def _of_one_process(program: str, request: Request, scheduler: str) -> tuple[Notice, ...]:

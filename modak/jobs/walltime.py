@@ -11,7 +11,7 @@ from modak.choosing.ending import binding_limit, is_continued, limits_hold
 from modak.choosing.workload import only_one
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
-from modak.facts import Partition
+from modak.facts import Partition, Queue
 from modak.schedulers.header import LEFT_TO_REQUEST
 from modak.target import Target
 from modak.text.amounts import as_given, counted, counted_range
@@ -180,11 +180,7 @@ def wrong_queue(request: Request, target: Target, nodes: int) -> tuple[Notice, .
     named = target.queue_for(nodes)
     if named is None or named.min_nodes <= nodes <= named.max_nodes:
         return ()
-    others = dict.fromkeys(
-        f"{queue.name} ({f'qos {queue.qos}' if queue.qos else 'without a qos'})" if queue.name == named.name else queue.name
-        for queue in (target.partition.queues_for(nodes) if target.partition else ())
-    )
-    instead = f"; {' and '.join(others)} would take it" if others else ""
+    instead = _takers(target, named, nodes)
     sizes = counted_range(named.min_nodes, named.max_nodes, "node")
     called = f"{named.name} (qos {named.qos})" if named.qos else named.name
     text = f"queue {called} of {target.title} takes jobs of {sizes}, but this one has {nodes}"
@@ -194,6 +190,15 @@ def wrong_queue(request: Request, target: Target, nodes: int) -> tuple[Notice, .
     if nodes > named.max_nodes and limits_hold(request, target):
         raise Infeasible(f"{text}{instead}", field=field)
     return (Notice(field=field, message=f"{text}: the scheduler will reject it{instead}"),)
+
+
+def _takers(target: Target, named: Queue, nodes: int) -> str:
+    """Which other queues would take a job of so many nodes, for the end of a message; empty: none."""
+    others = dict.fromkeys(
+        f"{queue.name} ({f'qos {queue.qos}' if queue.qos else 'without a qos'})" if queue.name == named.name else queue.name
+        for queue in (target.partition.queues_for(nodes) if target.partition else ())
+    )
+    return f"; {' and '.join(others)} would take it" if others else ""
 
 
 def _too_long(request: Request, decision: Decision) -> tuple[Notice, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from modak import dsl
@@ -37,22 +38,29 @@ def events(value: Any, path: str) -> Read:
     found: list[str] = []
     notes: tuple[Fault, ...] = ()
     for entry in [None] if entries is None else entries:
-        said = fold(entry) if isinstance(entry, str) else ""
-        if said in _EVENTS:
-            found += _EVENTS[said]
-            if said.startswith("time_limit_"):
-                notes += (Fault(path, f"{shown(entry)} is read as 'time_limit': the mail comes at the limit"),)
-        elif said and set(said) <= set(_LETTERS):
-            found += [event for letter in said for event in _LETTERS[letter]]
-        elif isinstance(entry, str) and re.fullmatch(r"[A-Z][A-Z_]+", entry):
+        if not isinstance(entry, str):
+            return wrong(path, known)
+        meant = _meant(fold(entry))
+        found += meant
+        if meant and fold(entry).startswith("time_limit_"):
+            notes += (Fault(path, f"{shown(entry)} is read as 'time_limit': the mail comes at the limit"),)
+        elif not meant and re.fullmatch(r"[A-Z][A-Z_]+", entry):
             notes += (Fault(path, f"{shown(entry)} is unknown and is ignored; known: {known}"),)
-        else:
+        elif not meant:
             return wrong(path, known)
     events_ = tuple(dict.fromkeys(found))
     if "none" in events_ and len(events_) > 1:
         events_ = tuple(event for event in events_ if event != "none")
         notes += (Fault(path, "'none' is ignored, because other events are given"),)
     return Read(events_, notes)
+
+
+def _meant(said: str) -> tuple[str, ...]:
+    """The events that a word, or letters, mean; empty: none."""
+    if said in _EVENTS:
+        return _EVENTS[said]
+    letters = [_LETTERS.get(letter, ()) for letter in said]
+    return tuple(chain.from_iterable(letters)) if all(letters) else ()
 
 
 def email(value: Any, path: str) -> Read:

@@ -127,15 +127,17 @@ def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: 
     if key is None or "distribution" not in model.model_fields or fold(key) in model.model_fields:
         return content, ()
     rest, at = {name: value for name, value in content.items() if name != key}, join(path, label(key))
-    own = {name: value for name, value in rest.items() if fold(name) == "distribution"}
+    own = [name for name in rest if fold(name) == "distribution"]
+    given = next((name for name in own if rest[name] is not None and not is_blank(rest[name])), None)
     is_on = str(content[key]).lower() == "true"
-    if given := [name for name, value in own.items() if value is not None and not is_blank(value)]:
-        agree = is_on == (fold(own[given[0]]) == fold(key))
-        return rest, () if agree else (Fault(at, f"ignored: {given[0]!r} is given, too"),)
+    if given is not None:
+        agree = is_on == (fold(rest[given]) == fold(key))
+        return rest, () if agree else (Fault(at, f"ignored: {given!r} is given, too"),)
     if not is_on:
         return rest, (Fault(at, "ignored: no distribution is requested"),)
-    without = {name: value for name, value in rest.items() if name not in own}
-    return {"distribution": fold(key), **without}, (Fault(at, f"is read as the option 'distribution': {fold(key)!r}"),)
+    for name in own:
+        del rest[name]
+    return {"distribution": fold(key), **rest}, (Fault(at, f"is read as the option 'distribution': {fold(key)!r}"),)
 
 
 @cache

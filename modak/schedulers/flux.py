@@ -18,6 +18,7 @@ from modak.schedulers.header import (
     clauses,
     day_and_time,
     enough_named,
+    error_file,
     note,
     options,
     output_name,
@@ -92,7 +93,7 @@ class Flux(Scheduler):
             "time-limit": f"{says.wall_time_s}s" if says.wall_time_s else None,
             "requires": _requires(job),
             "output": _file(says.output),
-            "error": None if says.join else _file(says.error or ("{{name}}-{{id}}.err" if says.join is False else None)),
+            "error": _file(error_file(job, "{{name}}-{{id}}.err")),
             "begin-time": _begin(says.begin),
             "exclusive": says.exclusive,
         }

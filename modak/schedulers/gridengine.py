@@ -7,7 +7,7 @@ one node and another one for larger jobs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -118,12 +118,7 @@ class GridEngine(Scheduler):
             HERE,
             ("-V", whole_environment(job)),
         )
-        header = with_site(job, flags(table), (*_warnings(job, array), *environment_policy(job)), asking=ASKING)
-        named = tuple(option[1] for option in header.options if option[0] == "-pe" and len(option) > 1)
-        if job.resource_directives and not named:
-            return header  # slots only where the site names an environment for them
-        rest = [option for option in header.options if option[0] != "-pe"]
-        return safe_directives(Directives((*rest, *_slots(job, named or USUAL)), header.warnings))
+        return _with_slots(job, with_site(job, flags(table), (*_warnings(job, array), *environment_policy(job)), asking=ASKING))
 
     def array(self, indices: str) -> str | None:
         """One range that starts at 1 or above, with a step and a limit."""
@@ -143,10 +138,16 @@ class GridEngine(Scheduler):
         return (need(run("awk", _COUNT % (each, nodes), variable("PE_HOSTFILE")), FEWER_CPUS, advice),)
 
 
-def _slots(job: JobSpec, named: Sequence[str]) -> tuple[Option, ...]:
-    """The parallel environment and the number of slots. Of several environments the first is for one node, the last for more."""
-    slots = job.resources.nodes * job.cpus_per_node
-    return (("-pe", named[-1 if job.resources.nodes > 1 else 0], str(slots)),) if slots > 1 else ()
+def _with_slots(job: JobSpec, header: Directives) -> Directives:
+    """The header with the parallel environment and the number of slots. Of several environments the first is for one node, the last for
+    more. No slots where the site has words of its own for nodes, and names no environment."""
+    named = tuple(option[1] for option in header.options if option[0] == "-pe" and len(option) > 1)
+    if job.resource_directives and not named:
+        return header
+    rest = tuple(option for option in header.options if option[0] != "-pe")
+    nodes, slots = job.resources.nodes, job.resources.nodes * job.cpus_per_node
+    own: tuple[Option, ...] = (("-pe", (named or USUAL)[-1 if nodes > 1 else 0], str(slots)),) if slots > 1 else ()
+    return safe_directives(Directives((*rest, *own), header.warnings))
 
 
 def _file(path: str | None) -> str | None:

@@ -125,6 +125,13 @@ def output_name(path: str | None, signs: Mapping[str, str]) -> str | None:
     return path
 
 
+def error_file(job: JobSpec, apart: str) -> str | None:
+    """The file of standard error for schedulers that join the streams unless one is named: the request's, or ``apart`` if it only wants
+    them apart; ``None``: they are joined."""
+    says = job.attributes
+    return None if says.join else says.error or (apart if says.join is False else None)
+
+
 def with_site(
     job: JobSpec,
     chosen: Sequence[Option],
@@ -249,21 +256,28 @@ def _values(job: JobSpec) -> Mapping[str, int]:
 def _lost(job: JobSpec, usual: Iterable[Option], header: Sequence[Option]) -> tuple[Notice, ...]:
     """A warning for each wish of the request that only the usual options hold."""
     says, has = job.attributes, job.resources
+
+    def is_lost(wish: str) -> bool:
+        return wish != "" and _holds(usual, wish) and not _holds(header, wish)
+
     wishes = {
         "node_list": re.escape(expand_nodes(says.node_list)[0]) if says.node_list else "",
-        "constraint": re.escape(re.split("[&|]", says.constraint)[0]) if says.constraint else "",
+        "constraint": _first_feature(says.constraint),
         "exclusive": "excl(host)?" if says.exclusive else "",
     }
-    found = [field for field, wish in wishes.items() if wish and _holds(usual, wish) and not _holds(header, wish)]
+    found = [field for field, wish in wishes.items() if is_lost(wish)]
     if not any("{memory_mib" in text for text in job.resource_directives):
         found += [field for field in ("memory_per_node", "memory_per_core") if getattr(has, field)]
     why = "the system file's resource_directives do not say it: left out"
     lost = [note(field, why) for field in found]
-    if has.numa_constraint:
-        wish = re.escape(re.split("[&|]", has.numa_constraint)[0])
-        if _holds(usual, wish) and not _holds(header, wish):
-            lost.append(note("constraint", f"{has.numa_constraint}, which selects the NUMA mode: {why}"))
+    if is_lost(_first_feature(has.numa_constraint)):
+        lost.append(note("constraint", f"{has.numa_constraint}, which selects the NUMA mode: {why}"))
     return tuple(lost)
+
+
+def _first_feature(constraint: str | None) -> str:
+    """A pattern of the first feature that a constraint names; empty: it names none."""
+    return re.escape(re.split("[&|]", constraint)[0]) if constraint else ""
 
 
 def _holds(options: Iterable[Option], wish: str) -> bool:

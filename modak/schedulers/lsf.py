@@ -14,6 +14,7 @@ from modak.schedulers.commands import Commands
 from modak.schedulers.header import (
     Directives,
     day_and_time,
+    error_file,
     flags,
     licences,
     mib,
@@ -80,29 +81,28 @@ class Lsf(Scheduler):
     def directives(self, job: JobSpec) -> Directives:
         """Options of bsub."""
         says, has, array = job.attributes, job.resources, self.array(job.attributes.array or "")
-        cpus, slot = job.cpus_per_node, mib(has.memory_per_core // job.cpus_per_core) if has.memory_per_core else 0
         usual = f"{says.name}.%J.%I" if array else f"{says.name}.%J"  # without -o the output is mailed
+        condition = _condition(says.dependency)
         table = (
             ("-J", f"{says.name}{array or ''}"),
             ("-P", says.account),
             ("-q", says.queue or says.partition),
-            ("-n", str(has.nodes * cpus)),
-            ("-R", f"span[ptile={cpus}]"),
-            ("-R", f"rusage[mem={mib(has.node_memory)}MB/host]" if has.memory_per_node else None),
-            ("-R", f"rusage[mem={slot}MB/task]" if slot and not has.memory_per_node else None),
-            ("-R", f"select[{_selection(job)}]" if _selection(job) else None),
+            ("-n", str(has.nodes * job.cpus_per_node)),
+            ("-R", f"span[ptile={job.cpus_per_node}]"),
+            ("-R", _memory(job)),
+            ("-R", _selection(job)),
             *(("-R", f"rusage[{name}={count}]") for name, count in licences(job)),
             ("-U", says.reservation),
             ("-gpu", f"num={has.gpus_per_node}/host" if has.gpus_per_node else None),
             ("-W", _limit(says.wall_time_s)),
             ("-m", None if _candidates(job) else says.node_list),
             ("-o", _file(says.output, says.name) or f"{usual}.out"),
-            ("-e", None if says.join else _file(says.error or (f"{usual}.err" if says.join is False else None), says.name)),
+            ("-e", _file(error_file(job, f"{usual}.err"), says.name)),
             ("-u", says.email),
-            ("-w", _condition(says.dependency)),
+            ("-w", condition),
             ("-b", _begin(says.begin)),
             ("-env", passed_variables(job, "all", "none")),
-            ("-ti", bool(_condition(says.dependency)) and never_met(says.dependency)),
+            ("-ti", condition is not None and never_met(says.dependency)),
             *dict.fromkeys((EVENTS[event], True) for event in says.notify if event in EVENTS),
             ("-x", says.exclusive),
             ("-r", says.requeue),
@@ -122,10 +122,18 @@ def _limit(seconds: int | None) -> str | None:
     return f"{minutes // 60}:{minutes % 60:02d}" if minutes else None
 
 
-def _selection(job: JobSpec) -> str:
+def _memory(job: JobSpec) -> str | None:
+    """Of each host, else of each slot; ``None``: the job asks for none."""
+    has = job.resources
+    if has.memory_per_node:
+        return f"rusage[mem={mib(has.node_memory)}MB/host]"
+    return f"rusage[mem={mib(has.memory_per_core // job.cpus_per_core)}MB/task]" if has.memory_per_core else None
+
+
+def _selection(job: JobSpec) -> str | None:
     """Boolean resources of hosts."""
     wanted = [text.replace("&", "&&").replace("|", "||") for text in (job.attributes.constraint, job.resources.numa_constraint) if text]
-    return "&&".join(f"({text})" if len(wanted) > 1 else text for text in wanted)
+    return f"select[{'&&'.join(f'({text})' if len(wanted) > 1 else text for text in wanted)}]" if wanted else None
 
 
 def _candidates(job: JobSpec) -> bool:

@@ -11,7 +11,7 @@ from modak.dsl import Notice
 from modak.jobs.spec import JobSpec, changed
 from modak.schedulers.base import Scheduler
 from modak.schedulers.commands import Commands
-from modak.schedulers.header import Directives, licences, mib, never_met, note, options, passed_variables, with_site
+from modak.schedulers.header import Directives, error_file, licences, mib, never_met, note, options, passed_variables, with_site
 from modak.schedulers.notices import environment_policy, folders, joined_streams, no_event, shared_files, uncounted
 from modak.text.hosts import expand_nodes
 from modak.text.units import clock
@@ -113,7 +113,7 @@ class Slurm(Scheduler):
             "nodelist": None if _too_many_named(job) else says.node_list,
             "array": says.array,
             "output": says.output,
-            "error": _error(job),
+            "error": error_file(job, "%x-%j.err"),
             "mail-type": ",".join(says.notify).upper(),  # requests have Slurm's words
             "mail-user": says.email,
             "dependency": says.dependency,
@@ -217,12 +217,6 @@ def _constraint(job: JobSpec) -> str | None:
     if len(set(both)) < 2:
         return both[0] if both else None
     return "&".join(f"({text})" if "|" in text else text for text in both)
-
-
-def _error(job: JobSpec) -> str | None:
-    """sbatch joins the streams unless an error file is named."""
-    says = job.attributes
-    return None if says.join else says.error or ("%x-%j.err" if says.join is False else None)
 
 
 def _warnings(job: JobSpec) -> Iterator[Notice]:

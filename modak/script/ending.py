@@ -291,17 +291,24 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Lin
     if before:
         yield assign("MODAK_BEFORE", *before)
         yield ours(with_lines(_EARLIER, ["one" if report.file else "each"]))
-    kinds = {
-        "preempted": named and bool(scheduler.preempted),
-        "restarts": named and bool(scheduler.restarts) and job.attributes.requeue is not False,
-        "chained": bool(before),
-        "named": named,
-        "metric": bool(pattern),
-        "folder": bool(report.file and "/" in report.file),
-        "after": named and bool(job.post or any(rule.stage == "after" for rule in job.rules)),
+    yield _functions(_kinds(job, report, scheduler, chained=bool(before)), scheduler)
+
+
+def _kinds(job: JobSpec, report: Report, scheduler: Scheduler, *, chained: bool) -> frozenset[str]:
+    """The words for what the report may have to say. ``chained``: the job may continue the run of earlier ones."""
+    of_run = {
+        "named": True,
+        "preempted": scheduler.preempted,
+        "restarts": scheduler.restarts and job.attributes.requeue is not False,
+        "after": job.post or any(rule.stage == "after" for rule in job.rules),
+    }
+    of_all = {
+        "chained": chained,
+        "metric": pattern_of(job),
+        "folder": report.file and "/" in report.file,
         "killed": _ranks_are_killed(job, scheduler),
     }
-    yield _functions(frozenset(kind for kind, of_it in kinds.items() if of_it), scheduler)
+    return frozenset(kind for kind, true in (of_all | (of_run if names_run(job) else {})).items() if true)
 
 
 @cached

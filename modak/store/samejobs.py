@@ -5,7 +5,7 @@ The result stands: it tells the time of the run alone, and what ran. The account
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, or_, select, update
@@ -82,14 +82,18 @@ def settle(connection: Connection, sources: Collection[Source], own: OwnNames, l
         for row in (row for row in of_job if known[row.source_id].accounting):
             if same := [one for one in told if _same_job(row, one, own)]:
                 gone.append(Gone(known[row.source_id].text, row.series_id, new=row.load_id == load_id))
-                this = results.c.id == row.id
-                aside = update(results).where(this).values(replaced_by=same[0].load_id)
-                connection.execute(delete(results).where(this) if gone[-1].new else aside)
-                if row.by_hand and row.doubt_id:
-                    connection.execute(
-                        update(results).where(results.c.id.in_([one.id for one in same])).values(doubt_id=row.doubt_id, by_hand=1)
-                    )
+                _give_way(connection, row, same, new=gone[-1].new)
     return gone
+
+
+def _give_way(connection: Connection, row: Any, same: Sequence[Any], *, new: bool) -> None:
+    """Let a row of the accounting give way to results of the same job: a ``new`` one is taken out, an old one is replaced."""
+    this = results.c.id == row.id
+    aside = update(results).where(this).values(replaced_by=same[0].load_id)
+    connection.execute(delete(results).where(this) if new else aside)
+    if row.by_hand and row.doubt_id:
+        those = results.c.id.in_([one.id for one in same])
+        connection.execute(update(results).where(those).values(doubt_id=row.doubt_id, by_hand=1))
 
 
 def _of_both(connection: Connection, sources: Collection[Source]) -> Mapping[int, Source]:
