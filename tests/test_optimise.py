@@ -680,15 +680,24 @@ def test_results_that_name_no_system_answer_requests_that_name_none(known: Known
     assert (best.configuration.ranks_per_node, best.prediction.value, best.prediction.basis) == (4, 25.0, "measured")
 
 
-def test_candidates_that_differ_in_their_batch_say_which(known: Known) -> None:
+@pytest.mark.parametrize(
+    ("column", "values", "other"),
+    [
+        ("batch_size", (32, 64), "8x5 with batch size 64"),
+        ("framework_version", ("2.1", "2.2"), "8x5 with framework version 2.2"),
+        ("mpi", ("mpich", "openmpi"), "8x5 (openmpi)"),
+        ("numa_mode", (2, 4), "8x5 (4 NUMA domains)"),
+    ],
+)
+def test_candidates_that_differ_in_one_thing_say_which(known: Known, column: str, values: tuple[Any, Any], other: str) -> None:
     """Else one layout would be better than itself."""
     has: dict[str, Any] = {"nodes": 1, "ranks_per_node": 8, "threads_per_rank": 5, "gpus_per_node": 8}
     has |= {"system": "dgx-1", "framework": "pytorch", "metric": "epoch_time"}
-    facts = after(known, [ran(100.0 + batch, batch_size=batch, **has) for batch in (32, 64)])
+    facts = after(known, [ran(100.0 + 50 * place, **has, **{column: value}) for place, value in enumerate(values)])
     wanted = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": "ddp"}}}
     found = optimise(asked("dgx-1", application__executable="train.py", optimisation=wanted), facts).plan
     (text,) = [line for line in found.decisions if "best other variant" in line]
-    assert ("1 node x 8x5 with batch size 64" in text, found.configuration.batch_size) == (True, 32)
+    assert (f"1 node x {other}, is predicted" in text, found.prediction.value) == (True, 100.0)
 
 
 def test_threads_on_a_system_that_nobody_described_are_no_hyper_threads(known: Known) -> None:

@@ -235,11 +235,12 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
 
 
 def described(decision: Decision, index: int) -> str:
-    """A candidate in words: nodes, layout, switches that are on, and the batch if candidates differ in it."""
+    """A candidate in words: nodes, layout, switches that are on, and the batch and the framework's version if candidates differ in them."""
     shape, nodes = decision.shape_at(index), decision.nodes_at(index)
-    batches = {each.batch_size for each in decision.candidates.shapes}
+    batches, versions = ({getattr(each, name) for each in decision.candidates.shapes} for name in ("batch_size", "framework_version"))
     batch = f"batch size {shape.batch_size}" if shape.batch_size and len(batches) > 1 else None
-    on = [text for text in (shape.compiler, shape.precision, "opt-build" if shape.opt_build else None, batch) if text]
+    version = f"framework version {shape.framework_version}" if shape.framework_version and len(versions) > 1 else None
+    on = [text for text in (version, shape.compiler, shape.precision, "opt-build" if shape.opt_build else None, batch) if text]
     return f"{counted(nodes, 'node')} x {_shape_text(decision, index)}{' with ' if on else ''}{', '.join(on)}"
 
 
@@ -250,12 +251,17 @@ def _shape_text(decision: Decision, index: int) -> str:
 
 def _beside_counts(decision: Decision, shape: Shape) -> str:
     gpus, counts = shape.gpus_per_node, (shape.ranks_per_node, shape.threads_per_rank)
-    alike = (each for each in decision.candidates.shapes if (each.ranks_per_node, each.threads_per_rank) == counts)
+    alike = [each for each in decision.candidates.shapes if (each.ranks_per_node, each.threads_per_rank) == counts]
     named = gpus != shape.ranks_per_node or any(each.gpus_per_node != gpus for each in alike)
     parts = [
         counted(gpus, "GPU") if gpus and named else "",
-        f"{shape.mpi or 'MPI'} of the {shape.mpi_from}" if shape.mpi_from else "",
+        f"{shape.mpi or 'MPI'} of the {shape.mpi_from}"
+        if shape.mpi_from
+        else shape.mpi
+        if any(each.mpi != shape.mpi for each in alike)
+        else "",
         "hyper-threads" if shape.hyperthreads else "",
+        counted(shape.numa_mode, "NUMA domain") if shape.numa_mode and any(each.numa_mode != shape.numa_mode for each in alike) else "",
     ]
     said = ", ".join(filter(None, parts))
     return f" ({said})" if said else ""

@@ -40,6 +40,7 @@ parameters that every row repeats.
 _AMOUNT: Final = re.compile(r"(?:[0-9]_cpn_)?([0-9]{1,8})[ _-]?([a-z]+?)s?")
 """A count and what it counts: ``2_nodes``, ``16 cores``; some suites put the cores of each node before the nodes."""
 _PART_OF_NODE: Final = re.compile(r"1_[0-9]{1,2}_node")
+_ZERO: Final = re.compile(r"\s*[+-]?(0+\.?0*|\.0+)([eE][+-]?[0-9]+)?\s*")
 _NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
@@ -71,7 +72,10 @@ class RowCollector:
     cells: int = 0
 
     def row(self, line: int, /, **cells: Any) -> None:
-        """Add a row. A cell that is ``None`` is empty; any text may be the name of a column."""
+        """Add a row, or a note if its value is zero. A cell that is ``None`` is empty; any text may be the name of a column."""
+        if (zero := cells.get("value")) is not None and _ZERO.fullmatch(str(zero)):
+            self.leave(line, f"{cells.get('metric')!r} of {cells.get('application')!r} is zero")
+            return
         self.cells += len(cells)
         most = MOST_CELLS + 2 * self.size
         if self.cells > most:
@@ -116,12 +120,14 @@ class RowCollector:
         yield f": {count} {self.runs} did not succeed ({how}) and are left out: lines {lines}, …{see}"
 
     def figure(self, line: int, name: str, value: str | None, unit: str | None, cells: Mapping[str, Any]) -> None:
-        """Add a row for a figure that a tool reports; or a note if it is not a number, or if nothing tells whether less or more is better.
+        """Add a row for a figure that a tool reports; or a note if it is no number, or if nothing tells whether less or more is better.
 
-        A figure with an unknown unit becomes a row, which loading then refuses: a misspelt unit must be noticed.
+        In an unknown unit it is left out, too: whoever loads the file cannot change it, and its other figures are none the worse.
         """
         if value is None or not _NUMBER.fullmatch(value):
             self.leave(line, f"{name!r} is not a number" if value else f"{name!r} has no value")
+        elif unit and not known_unit(unit):
+            self.leave_all(f"{name!r} is in the unknown unit {unit!r}")
         elif why := _meaningless(name, unit or None):
             self.leave(line, f"{name!r} {why}")
         else:
@@ -138,8 +144,8 @@ def _left_out(place: str, what: str) -> str:
 
 
 def _meaningless(name: str, unit: str | None) -> str | None:
-    """Why a figure with a known unit, or without one, cannot be used; ``None``: it can, or its unit is unknown."""
-    if metrics.known_metric(name, unit) or (unit and not known_unit(unit)):
+    """Why a figure with a known unit, or without one, cannot be used; ``None``: it can."""
+    if metrics.known_metric(name, unit):
         return None
     return f"in {unit!r} does not tell whether less or more is better" if unit else "has no unit"
 

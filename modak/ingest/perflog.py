@@ -110,7 +110,7 @@ def _known(cells: list[str], header: _Header) -> dict[str, str]:
 
 
 def _run(run: dict[str, str], header: _Header, line: int, found: RowCollector) -> None:
-    title = run.get("name") or run.get("display_name") or run.get("short_name") or ""
+    title = run.get("display_name") or run.get("name") or run.get("short_name") or ""  # the first alone has parameters of the command
     found.runs = "tests"
     if "result" in header.names and run.get("result") != "pass":
         found.fail(line, f"test {title!r} ended as {run.get('result')!r}", run.get("result"))

@@ -15,7 +15,8 @@ from modak.ingest.table import Raw
 PASSED: Final = (None, "pass", "xpass")
 NO_COMPILER: Final = ("builtin", "default")
 """Environments that say nothing of the compiler: ReFrame's own, and what sites call the only one that they have."""
-_PARAMETER: Final = re.compile(r"%([\w.]+)=(.*)", re.DOTALL)
+_PARAMETER: Final = re.compile(r"%(?!\.(?:repeat_no|part|nid)=)([\w.]+)=(.*)", re.DOTALL)
+"""A parameter in a test's name, but for those that ``--repeat`` and ``--distribute`` add: these tell runs of one problem apart."""
 
 
 class ReFrame:

@@ -200,6 +200,15 @@ def test_a_parameter_that_is_a_count_of_the_job_is_none(said: str, kept: dict[st
     assert batch.series[batch.series_of[0]].params == kept
 
 
+def test_what_repeats_a_test_is_no_parameter_but_what_the_command_line_sets_is() -> None:
+    """`--repeat` and `--distribute` run one problem again; `-P size=…` makes several, which only the log's `display_name` tells."""
+    names = ["solver %.size=1 %.repeat_no=0", "solver %.size=1 %.repeat_no=1", "solver %.size=2 %.part=a:cpu %.nid=vm"]
+    rows = "".join(f"2026-03-01T12:00:00|solver|{name}|{job}|12.5|s\n" for job, name in enumerate(names))
+    log = f"job_completion_time|name|display_name|jobid|time_value|time_unit\n{rows}"
+    (batch,) = table(from_bytes(log.encode(), "r.log")).batches()
+    assert [batch.series[row].params for row in batch.series_of] == [{"size": "1"}, {"size": "1"}, {"size": "2"}]
+
+
 def test_a_performance_log_without_outcomes_is_read() -> None:
     """As sites write it whose format of logs begins with the time; that nothing says which runs passed is noted."""
     log = "job_completion_time|display_name|system|num_tasks|flops_value|flops_unit\n2023-08-23T11:36:02|hpl|a|1|0.67|Gflops/seconds\n"
@@ -856,11 +865,20 @@ def test_the_nodes_of_a_reframe_job_are_counted_where_they_are_listed(nodes: str
     assert set(batch.numbers["nodes"]) == {known}
 
 
-def test_an_unknown_unit_is_an_error_in_every_format() -> None:
-    """A figure is not dropped because its unit is misspelt."""
+def test_a_figure_in_an_unknown_unit_is_left_out_and_named_once() -> None:
+    """Nobody can change what a tool wrote, and its other figures are read."""
     text = (DATA / "reframe-4.10.4.json").read_text().replace('"GB/s"', '"GB by s"')
-    with pytest.raises(DataError, match="unknown unit 'GB by s'"):
-        list(table(from_bytes(text.encode(), "r.json")).batches())
+    (batch,) = table(from_bytes(text.encode(), "r.json")).batches()
+    assert {key.metric for key in batch.series} == {"elapsed"}
+    assert [note for note in batch.notes if "GB by s" in note] == ["r.json: 'triad' is in the unknown unit 'GB by s'; left out"]
+
+
+@pytest.mark.parametrize("zero", ["0.0", "0", "0.0000000000000000e+00"])
+def test_a_run_of_no_time_is_left_out(zero: str) -> None:
+    """hyperfine takes off the time of the shell, and little is left of a short command."""
+    text = (DATA / "hyperfine-1.15.json").read_text().replace("        0.011688358660000002", zero)
+    (batch,) = table(from_bytes(text.encode(), "h.json")).batches()
+    assert (len(batch), [note for note in batch.notes if "zero" in note]) == (2, ["h.json:4: 'wall_time' of 'wait 1' is zero; left out"])
 
 
 def test_what_a_tool_does_not_say_can_be_set() -> None:
