@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from modak.errors import RequestError, unknown
+from modak.text.amounts import counted
 from modak.text.documents import with_value
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -95,10 +96,14 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
     lines = [f"B takes {ratio:.3g} x the time of A ({level:.0%} interval {low:.3g} to {high:.3g}; {rests}){clear}"]
     ratios = {name: f"{other[key] / one[key]:.3g}" for name, key in AMOUNTS.items() if one.get(key) and other.get(key)}
     lines += [f"B takes {said} x the {name} of A" for name, said in ratios.items() if name == "node-hours" or said != ratios["node-hours"]]
-    batches = [choice["configuration"].get("workers") for choice in (one, other)]
-    training = any(choice["configuration"].get("global_batch") or choice["prediction"].get("per") == "epoch" for choice in (one, other))
-    if training and None not in batches and batches[0] != batches[1]:
-        lines.append(f"B has {batches[1]} workers, A {batches[0]}: in training this changes the global batch, and what an epoch achieves")
+    sides = [choice["configuration"] for choice in (one, other)]
+    batches, workers = ([side.get(name) for side in sides] for name in ("global_batch", "workers"))
+    training = any(batches) or any(choice["prediction"].get("per") == "epoch" for choice in (one, other))
+    if all(batches) and batches[0] != batches[1]:
+        lines.append(f"B has a global batch of {batches[1]}, A of {batches[0]}: in training this changes what an epoch achieves")
+    elif training and not all(batches) and None not in workers and workers[0] != workers[1]:
+        told = f"B has {counted(workers[1], 'worker')}, A {workers[0]}"
+        lines.append(f"{told}: in training this changes the global batch, and what an epoch achieves")
     return tuple(lines)
 
 
