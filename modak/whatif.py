@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from modak.errors import RequestError, unknown
+from modak.text.amounts import counted
 from modak.text.documents import with_value
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -87,7 +88,7 @@ def against(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]
         return ("the times cannot be compared: one of them is unknown (basis: none)",)
     if one == other:
         return ("A and B lead to the same choice",)
-    return _times(one, other), *_amounts(one, other), *_workers(one, other)
+    return _times(one, other), *_amounts(one, other), *_batches(one, other)
 
 
 def _times(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -108,12 +109,16 @@ def _amounts(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
             yield f"B takes {said} x the {name} of A"
 
 
-def _workers(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """The numbers of workers, if they differ in training."""
-    first, second = one["configuration"].get("workers"), other["configuration"].get("workers")
-    training = any(choice["configuration"].get("global_batch") or choice["prediction"].get("per") == "epoch" for choice in (one, other))
-    if training and None not in (first, second) and first != second:
-        yield f"B has {second} workers, A {first}: in training this changes the global batch, and what an epoch achieves"
+def _batches(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """The global batches, or else the numbers of workers, if they differ in training."""
+    sides = [choice["configuration"] for choice in (one, other)]
+    batches, workers = ([side.get(name) for side in sides] for name in ("global_batch", "workers"))
+    training = any(batches) or any(choice["prediction"].get("per") == "epoch" for choice in (one, other))
+    if all(batches) and batches[0] != batches[1]:
+        yield f"B has a global batch of {batches[1]}, A of {batches[0]}: in training this changes what an epoch achieves"
+    elif training and not all(batches) and None not in workers and workers[0] != workers[1]:
+        told = f"B has {counted(workers[1], 'worker')}, A {workers[0]}"
+        yield f"{told}: in training this changes the global batch, and what an epoch achieves"
 
 
 def same_work(one: Any, other: Any) -> bool:

@@ -104,7 +104,17 @@ def test_each_end_of_the_ratio_has_one_time_early_and_the_other_late() -> None:
 @pytest.mark.parametrize(("kind", "said"), [(of_epochs, True), (dict, False)])
 def test_other_numbers_of_workers_are_said_of_training(kind: Callable[[dict[str, Any]], dict[str, Any]], said: bool) -> None:
     """An epoch is not worth the same; a solver has no batch."""
-    assert any("global batch" in text for text in against(kind(choice(1.0)), kind(choice(1.0, workers=16)))) == said
+    told = [text.partition(":")[0] for text in against(kind(choice(1.0)), kind(choice(1.0, workers=1))) if "global batch" in text]
+    assert told == ["B has 1 worker, A 8"] * said
+
+
+@pytest.mark.parametrize(("workers", "batch", "said"), [(4, 256, []), (8, 256, []), (8, 512, ["of 512, A of 256"])])
+def test_another_global_batch_is_said_whatever_the_workers(workers: int, batch: int, said: list[str]) -> None:
+    """Half the workers with twice the batch on each have the same, and as many workers may have another."""
+    sides = [of_epochs(choice(1.0)), of_epochs(choice(2.0, workers=workers))]
+    for side, size in zip(sides, (256, batch), strict=True):
+        side["configuration"]["global_batch"] = size
+    assert [text.partition(":")[0] for text in against(*sides) if "batch" in text] == [f"B has a global batch {text}" for text in said]
 
 
 def test_costs_are_compared_where_node_hours_do_not_tell() -> None:

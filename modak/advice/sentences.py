@@ -235,7 +235,10 @@ def _work_unsaid(chosen: Chosen) -> str | None:
     if startup.work(SeriesKey(application=request.workload_name, metric=printed.name, unit=printed.unit, params=known)):
         return None
     has = f"the job's result will have {work.metric.name}, but not how much work the run does at it"
-    return f"{has}: give workload.{field}{example}, so that its start-up can be separated from its work"
+    how = f"give workload.{field}{example}"
+    if field == "steps" and work.epochs and work.samples:  # how many steps these take depends on the number of workers
+        how = f"{'' if work.batch_size else 'give workload.batch_size, and '}measure a second run, of at least twice the epochs"
+    return f"{has}: {how}, so that its start-up can be separated from its work"
 
 
 def _far(chosen: Chosen) -> str | None:

@@ -183,31 +183,33 @@ def test_a_pilot_is_of_epochs_where_there_are_some(known: Known, training: dict[
 
 
 @pytest.mark.parametrize(
-    ("printed", "unit", "work", "field"),
+    ("printed", "unit", "work", "how"),
     [
-        ("throughput", "samples/s", {"epochs": 2}, "samples"),
+        ("throughput", "samples/s", {"epochs": 2}, "give workload.samples"),
         ("throughput", "samples/s", {"epochs": 2, "samples": 1000}, None),
         ("throughput", "samples/s", {"amount": "2000 samples"}, None),
-        ("step_time", "ms", {"epochs": 2, "samples": 1000}, "steps"),
+        ("step_time", "ms", {"epochs": 2}, "give workload.steps"),
+        ("step_time", "ms", {"epochs": 2, "samples": 1000}, "give workload.batch_size, and measure a second run"),
+        ("throughput", "steps/s", {"epochs": 2, "samples": 1000, "batch_size": 64}, "measure a second run"),
         ("throughput", "steps/s", {"steps": 100}, None),
-        ("epoch_time", "s", {}, "epochs"),
-        ("throughput", "requests/s", {"samples": 200}, "amount, for instance '100 requests'"),
+        ("epoch_time", "s", {}, "give workload.epochs"),
+        ("throughput", "requests/s", {"samples": 200}, "give workload.amount, for instance '100 requests'"),
         ("throughput", "requests/s", {"amount": "200 requests"}, None),
-        ("merit", "1/s", {}, "amount, a number"),
+        ("merit", "1/s", {}, "give workload.amount, a number"),
         ("performance", "GFLOP/s", {}, None),
         ("fit_time", "s", {}, None),
         ("loss", "1", {}, None),
     ],
 )
 def test_a_speed_of_which_the_work_is_not_stated_is_told(
-    known: Known, printed: str, unit: str, work: dict[str, Any], field: str | None
+    known: Known, printed: str, unit: str, work: dict[str, Any], how: str | None
 ) -> None:
     """Before the job runs: its result could not tell start-up from work, and the next prediction would leave that out."""
     metric = {"name": printed, "unit": unit, "pattern": "([0-9.]+)"}
     job = {"target": {"name": "supermuc-ng"}, "optimisation": {"workload": {"application": "new", "metric": metric, **work}}}
     advice = optimise(normalise({"job": job}).request, known(None)).plan.advice
     told = [text for text in advice if "not how much work" in text]
-    assert [f"give workload.{field}," in text for text in told] == ([True] if field else [])
+    assert [f": {how}," in text for text in told] == ([True] if how else [])
 
 
 @pytest.mark.parametrize(
