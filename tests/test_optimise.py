@@ -316,6 +316,23 @@ def test_more_nodes_are_offered_where_they_would_do(known: Known, deadline: int,
     assert ("max_nodes" in str(refused.value)) == offered
 
 
+@pytest.mark.parametrize(
+    ("seconds", "options", "said"),
+    [
+        ((1000.0, 520.0, 430.0, 425.0), {}, "4 may do, because 1x4 takes 1.0"),
+        ((1000.0, 900.0, 890.0, 880.0), {}, "2 may do, because 1x2 takes 1.0"),
+        ((1000.0, 500.0, 250.0, 130.0), {}, None),
+        ((1000.0, 520.0, 430.0, 425.0), {"node_exclusive": True}, None),
+    ],
+)
+def test_cores_that_hardly_help_are_named(known: Known, seconds: Sequence[float], options: dict[str, Any], said: str | None) -> None:
+    """On whole nodes they cost nothing; whoever shares nodes leaves them to others."""
+    measured = [ran(value, nodes=1, ranks_per_node=1, threads_per_rank=2**power) for power, value in enumerate(seconds)]
+    found = recommend(asked(optimisation={"app_type": "hpc", "hpc": {"openmp": {}}}, job_options=options), after(known, measured))
+    lines = [line for line in found.decisions if line.startswith("cores: ")]
+    assert [line.startswith(f"cores: {said}") for line in lines] == ([True] if said else [])
+
+
 @pytest.mark.parametrize(("ranks", "nodes", "per_node", "at_least"), [(10, 1, 10, 200.0), (50, 2, 25, 70.0), (96, 2, 48, 52.0)])
 def test_a_total_of_ranks_is_predicted_as_it_runs(known: Known, ranks: int, nodes: int, per_node: int, at_least: float) -> None:
     """Measured were full nodes of 48 ranks: ten ranks on a node take far longer than these, and 50 ranks are 25 on each of two nodes."""

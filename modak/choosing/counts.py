@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from modak.choosing import memory
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import by_torchrun, is_distributed, is_said_distributed, is_single_threaded, stated_nodes
+from modak.choosing.wishes import by_torchrun, is_distributed, is_said_distributed, is_single_threaded, is_within_one_process, stated_nodes
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import ARCHITECTURES, VENDORS, Node
@@ -107,17 +107,19 @@ def _unused(request: Request) -> Iterator[Notice]:
 
 
 def _copies(request: Request, per_node: int | None, nodes: int | None) -> Iterator[Notice]:
-    """A warning if nothing but its ranks per node, or its nodes, says that a Python program, or one for big data, is several processes."""
+    """A warning if nothing but its ranks per node, or its nodes, says that a Python program, or one for big data, or with threads alone, is
+    several processes."""
     application = request.application
+    threads = is_within_one_process(request)
     alone = application.app_type == "python" or (application.app_type is None and request.optimisation.app_type == "big_data")
-    if not alone or application.mpi_ranks or by_torchrun(request) or is_said_distributed(request):
+    if not (alone or threads) or application.mpi_ranks or by_torchrun(request) or is_said_distributed(request):
         return
     unsaid = "nothing else says that it is distributed"
     if per_node and per_node > 1:
         text = f"{per_node} copies of the program start on each node; {unsaid}: leave this out for one process"
         yield Notice(field="job_options.process_count_per_node", message=text)
     elif nodes and nodes > 1:
-        text = f"copies of the program start on all nodes; {unsaid}: mpi_ranks 1 starts it once"
+        text = f"copies of the program start on all nodes; {unsaid}: {'leave this out' if threads else 'mpi_ranks 1 starts it once'}"
         yield Notice(field="job_options.node_count", message=text)
 
 

@@ -1,12 +1,13 @@
 """Configurations whose runs failed: neither chosen nor planned, after a second try. Those that were stopped take longer than that.
 
 A run that ended for want of memory tells of others: with as many ranks on a node or more, on as many nodes or fewer, a node needs as much.
+Where jobs get memory with their cores, one with more cores for each rank has more.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -47,7 +48,7 @@ def _without_failed(request: Request, target: Target, found: Candidates, facts: 
     """The candidates without those whose runs failed, :data:`TRIES` times or for want of memory, unless one succeeded.
 
     If none is left, all are on twice as many nodes as had too little memory, unless runs failed there, too. If they cannot be, all stay
-    where the request gives its nodes or ranks, with a warning; elsewhere raises :class:`modak.errors.Infeasible`.
+    where the request gives its nodes, ranks or memory, with a warning; elsewhere raises :class:`modak.errors.Infeasible`.
     """
     out, _, told = _failing(request, target, found, facts)
     if not told:
@@ -60,10 +61,12 @@ def _without_failed(request: Request, target: Target, found: Candidates, facts: 
     if more := _more_nodes(request, found, told):
         on_more = (np.array([more], dtype=np.int64),) * len(found.shapes)
         return _without_failed(request, target, replace(found, nodes=on_more, decisions=why), facts)
-    if found.given.nodes or found.given.ranks:
-        warning = Notice(field="job_options.node_count", message=f"this job may fail, too: {what}; {_MENDED}")
-        return replace(found, warnings=(*found.warnings, warning))
-    raise Infeasible(f"all configurations that come into question may fail: {what}; {_MENDED}", field="optimisation.workload")
+    counts = found.given.nodes or found.given.ranks
+    if counts or request.job_options.memory_limit:
+        field = f"job_options.{'node_count' if counts else 'memory_limit'}"
+        return replace(found, warnings=(*found.warnings, Notice(field=field, message=f"this job may fail, too: {what}; {_MENDED}")))
+    more = "ask for more (job_options.memory_limit); " if any(_had_a_part(request, target, one) for one in told) else ""
+    raise Infeasible(f"all configurations that come into question may fail: {what}; {more}{_MENDED}", field="optimisation.workload")
 
 
 def failed_once(request: Request, target: Target, found: Candidates, facts: Facts) -> frozenset[tuple[Shape, int]]:
@@ -120,7 +123,8 @@ def _failing(request: Request, target: Target, found: Candidates, facts: Facts) 
     out, once, told = list[Flags](), list[Flags](), dict[Failed, bool]()
     for shape, nodes in found.pairs:
         asked = closed(curves, question(request, target, shape))
-        telling = list(_telling(asked, shape, nodes, curves, failed))
+        less = {one for one in failed if _had_a_part(request, target, one) and shape.threads_per_rank > (one.layout.threads_per_rank or 0)}
+        telling = list(_telling(asked, shape, nodes, curves, failed, less))
         by_chance = (min(one.count, TRIES) * itself for one, itself, _ in telling if one.series.metric != OUT_OF_MEMORY)
         tries = sum(by_chance, np.zeros(len(nodes)))
         fails = np.zeros(len(nodes), dtype=bool)
@@ -141,15 +145,16 @@ def _together(told: Mapping[Failed, bool]) -> Iterator[tuple[Failed, bool]]:
 
 
 def _telling(
-    asked: Question, shape: Shape, nodes: Ints, curves: Sequence[Curve], failed: Iterable[Failed]
+    asked: Question, shape: Shape, nodes: Ints, curves: Sequence[Curve], failed: Iterable[Failed], less: Collection[Failed]
 ) -> Iterator[tuple[Failed, Flags, Flags]]:
     """The failed runs, with the numbers of nodes on which they may be of the shape, and those on which it may have too little memory, as
-    they had; neither where a run of it is known to have succeeded, nor the latter if one of the failed configuration has."""
+    they had; neither where a run of it is known to have succeeded, nor the latter if one of the failed configuration has, or that had
+    ``less`` for each rank."""
     ran = ran_on(asked, curves)
     for one in failed:
         most = one.layout.nodes or 1
         itself = (nodes == most) & (most not in ran and asked.may_have_been(one.series, one.layout))
-        as_little = one.series.metric == OUT_OF_MEMORY and _needs_as_much(shape, one.layout)
+        as_little = one.series.metric == OUT_OF_MEMORY and one not in less and _needs_as_much(shape, one.layout)
         alike = as_little and replace(asked, layout=Layout()).may_have_been(one.series, Layout())
         alike = alike and most not in ran_on(replace(asked, layout=one.layout.model_copy(update={"nodes": None})), curves)
         yield one, itself, (nodes <= most) & (nodes < min(ran, default=np.inf)) & alike
@@ -169,6 +174,16 @@ def _needs_as_much(shape: Shape, other: Layout) -> bool:
     gpus = other.gpus_per_node in (None, shape.gpus_per_node)
     pairs = ((shape.ranks_per_node, other.ranks_per_node), (shape.batch_size, other.batch_size))
     return gpus and all(there is None or here is None or here >= there for here, there in pairs)
+
+
+def _had_a_part(request: Request, target: Target, one: Failed) -> bool:
+    """Whether a run that had too little memory had a part of a node's, where jobs get it with their cores."""
+    partition, node, layout = target.partition, target.node, one.layout
+    if one.series.metric != OUT_OF_MEMORY or partition is None or node is None or layout.gpus_per_node or target.gives_whole_nodes:
+        return False
+    by_cores = (partition.default_memory_per_cpu_gb or partition.default_memory_gb) and not request.job_options.node_exclusive
+    cores = (layout.ranks_per_node or node.cores) * (layout.threads_per_rank or node.cores)
+    return bool(by_cores and cores < node.usable_cores)
 
 
 def _is_smaller(one: Mapping[str, str], other: Mapping[str, str]) -> bool:

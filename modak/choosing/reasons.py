@@ -39,6 +39,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     choice = choice_of(decision, decision.best)
     shape = decision.shape
     lines.append(_layout_line(decision, shape))
+    lines += _cores_line(request, decision, shape)
     lines += _build_line(request, decision, shape)
     lines.append(_nodes_line(decision, choice))
     lines += _stopped_line(request, decision)
@@ -220,6 +221,23 @@ def _how_much_longer(decision: Decision, rivals: Mapping[int, str]) -> str:
     for index in sorted(rivals, key=lambda i: float(time[i])):
         fastest.setdefault(rivals[index], index)
     return ", ".join(f"{name} takes {time[index] / time[decision.best]:.2f} x as long" for name, index in list(fastest.items())[:3])
+
+
+def _cores_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:
+    """Which fewer cores may do for a job on a part of a node, if less than half of the time of the choice's cores is useful."""
+    node, time, best = decision.target.node, decision.scored.time, decision.best
+    whole = decision.target.gives_whole_nodes or request.job_options.node_exclusive
+    if decision.nodes > 1 or shape.gpus_per_node or decision.scored.grows or node is None or whole:
+        return
+    shapes = {i: decision.shape_at(i) for i in _same_size(decision)}
+    cores = {i: each.ranks_per_node * each.cores_per_rank(node.threads_per_core) for i, each in shapes.items() if not each.gpus_per_node}
+    most = float(min(cores[i] * time[i] for i in cores)) / DEFAULT_EFFICIENCY
+    enough = [i for i in decision.ranking.order if i in cores and cores[i] * time[i] <= most]
+    if enough and best not in enough:
+        fewer = min(enough, key=lambda i: float(time[i]))
+        takes = _how_much_longer(decision, {fewer: _shape_text(decision, fewer)})
+        useful = f"of the time of {cores[best]} less than half is useful"
+        yield f"cores: {cores[fewer]} may do, because {takes}, and {useful}; where jobs share nodes, request its ranks and threads"
 
 
 def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:

@@ -14,7 +14,7 @@ from modak.choosing.mpi import whose_mpi
 from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
-from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, is_said_distributed, library, mpi_asked
+from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, is_said_distributed, is_within_one_process, library, mpi_asked
 from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.data import addresses
@@ -316,10 +316,11 @@ def _unseen_status(request: Request) -> str:
 
 
 def _copies(request: Request, spec: JobSpec) -> Iterator[Notice]:
-    """A warning if nothing but a number of nodes, or of ranks on each, says that a program of Julia, R, … is several processes."""
+    """A warning if nothing but a number of nodes, or of ranks on each, says that a program of Julia, R, … is several processes. Of one with
+    threads alone there is one already."""
     application, options = request.application, request.job_options
     said = application.mpi_ranks or application.app_type not in (None, "other") or is_said_distributed(request)
-    if said or spec.resources.ranks == 1:
+    if said or is_within_one_process(request) or spec.resources.ranks == 1:
         return
     name = next((one for one in programs_of(application.command) if one in ALONE), "")
     if not name:

@@ -661,6 +661,8 @@ def test_more_threads_than_cores_were_measured_with_hyper_threads_whether_result
         ({"application__app_type": "python", "optimisation": MPI, "job_options__process_count_per_node": 4}, None),
         ({"application__app_type": "hpc", "job_options__node_count": 2}, None),
         ({"job_options__node_count": 2}, None),
+        ({"optimisation": OPENMP, "job_options__node_count": 2}, "job_options.node_count"),
+        ({"optimisation": OPENMP, "application__app_type": "mpi", "job_options__node_count": 2}, None),
     ],
 )
 def test_copies_of_a_program_that_nothing_else_calls_distributed_are_told(known: Known, job: dict[str, Any], warned: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -263,6 +263,39 @@ def test_counts_that_a_request_gives_are_kept_with_a_warning(known: Known) -> No
     answer = optimise(asked(job_options=counts), facts(known, {}, [failed((2, 48, 1), OUT_OF_MEMORY)]))
     assert answer.plan.configuration.nodes == 2
     assert any("this job may fail, too: 2 nodes x 48x1 had too little memory" in one.message for one in answer.plan.warnings)
+
+
+THREADS = {"app_type": "hpc", "hpc": {"openmp": {}}, "workload": {"application": "solver"}}
+
+
+def with_parts(known: Known, run: Failed, *, per_core_gb: float | None = 1.8) -> Facts:
+    """A run that failed, where jobs get so much memory with each core."""
+    system = known(None).systems["supermuc-ng"]
+    partition = system.default_partition.model_copy(update={"default_memory_per_cpu_gb": per_core_gb})
+    return replace(facts(known, {}, [run]), systems={system.name: system.model_copy(update={"partitions": (partition,)})})
+
+
+@pytest.mark.parametrize(
+    ("threads", "per_core_gb", "asked_for", "told"),
+    [(1, 1.8, None, False), (1, None, None, True), (48, 1.8, None, True), (12, 1.8, 12, True), (12, 1.8, 24, False)],
+)
+def test_a_run_with_the_memory_of_a_few_cores_tells_of_no_more_cores(
+    known: Known, threads: int, per_core_gb: float | None, asked_for: int | None, told: bool
+) -> None:
+    """Unless a job has all of a node's memory, or the run had: then a node needs as much for any threads."""
+    request = asked(optimisation=THREADS, application={"app_tag": "solver", "threads": asked_for})
+    with pytest.raises(Infeasible, match="too little memory") if told else nullcontext():
+        recommend(request, with_parts(known, failed((1, 1, threads), OUT_OF_MEMORY), per_core_gb=per_core_gb))
+
+
+def test_a_run_with_too_little_memory_is_repeated_with_the_memory_of_the_request(known: Known) -> None:
+    """A refusal says how; with it the job is written, and a warning says what happened."""
+    one, known_facts = {"app_tag": "solver", "threads": 1}, with_parts(known, failed((1, 1, 1), OUT_OF_MEMORY))
+    with pytest.raises(Infeasible, match=r"; ask for more \(job_options\.memory_limit\); "):
+        recommend(asked(optimisation=THREADS, application=one), known_facts)
+    more = optimise(asked(optimisation=THREADS, application=one, job_options={"memory_limit": "8 GB"}), known_facts)
+    (warning,) = [one for one in more.plan.warnings if one.field == "job_options.memory_limit"]
+    assert warning.message.startswith("this job may fail, too: 1 node x 1x1 had too little memory")
 
 
 def test_of_given_ranks_all_numbers_of_nodes_are_kept(known: Known) -> None:

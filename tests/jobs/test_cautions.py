@@ -87,6 +87,7 @@ def test_what_binds_all_ranks_of_a_node_to_the_same_cores_is_told(executable: st
         ("julia prog.jl", {"app_type": "mpi"}, {}, False),
         ("Rscript fit.R", {}, {"app_type": "big_data", "big_data": {"config": {"distributed_training": True}}}, False),
         ("./solver julia", {}, {}, False),
+        ("julia prog.jl", {"app_type": "other"}, {"app_type": "hpc", "hpc": {"openmp": {}}}, False),
     ],
 )
 def test_copies_of_a_program_that_starts_others_by_itself_are_told(
