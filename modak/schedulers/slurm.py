@@ -38,12 +38,12 @@ _TAKEN: Final = (
 )  # fmt: skip
 """What ``srun`` takes for options, and sbatch passes on from a job or an interactive session in which it is called."""
 _NEVER_SET: Final = (
-    "SLURM_CLUSTERS", "SLURM_CONSTRAINT", "SLURM_EXCLUSIVE", "SLURM_GRES", "SLURM_HET_SIZE", "SLURM_LABELIO", "SLURM_NO_KILL",
-    "SLURM_REMOTE_CWD", "SLURM_RESV_PORTS", "SLURM_SEND_LIBS", "SLURM_SRUN_MULTI", "SLURM_STDERRMODE", "SLURM_STDOUTMODE",
-    "SLURM_STEP_GRES", "SLURM_TIMELIMIT", "SLURM_WAIT", "SLURM_WORKING_DIR",
+    "SLURM_CLUSTERS", "SLURM_CONSTRAINT", "SLURM_EXCLUSIVE", "SLURM_GRES", "SLURM_HET_SIZE", "SLURM_JOB_NODELIST_HET_GROUP_0",
+    "SLURM_JOB_NODELIST_PACK_GROUP_0", "SLURM_LABELIO", "SLURM_NO_KILL", "SLURM_REMOTE_CWD", "SLURM_RESV_PORTS", "SLURM_SEND_LIBS",
+    "SLURM_SRUN_MULTI", "SLURM_STDERRMODE", "SLURM_STDOUTMODE", "SLURM_STEP_GRES", "SLURM_TIMELIMIT", "SLURM_WAIT", "SLURM_WORKING_DIR",
 )  # fmt: skip
-"""Others with which a step fails, waits for ever, or writes or runs elsewhere. sbatch sets none of them for such a job, whatever its
-header; those that may be meant for speed (``SLURM_CPU_FREQ_REQ``, ``SLURM_NETWORK``) are none of them."""
+"""Others with which a step fails, waits for ever, or writes or runs elsewhere (on the nodes of a heterogeneous job). sbatch sets none of
+them for such a job, whatever its header; those that may be meant for speed (``SLURM_CPU_FREQ_REQ``, ``SLURM_NETWORK``) are none of them."""
 
 COMMANDS: Final = Commands(
     submit=("sbatch", "--parsable"),

@@ -157,6 +157,17 @@ def test_an_mpi_program_runs_alone_in_a_job_of_a_session(slurm: Slurm, mpi_progr
     assert (job.state, "rank 0 of 1 on node" in job.output) == ("COMPLETED", True), job
 
 
+@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
+def test_ranks_start_in_a_job_that_a_heterogeneous_one_submits(
+    slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path, launcher: str
+) -> None:
+    """sbatch passes on what that knows of its parts, and ``srun`` would look for its nodes there."""
+    session = ("salloc", "--quiet", "--partition=gpu", "--ntasks=1", ":", "--partition=smt", "--ntasks=1", "sbatch", "--parsable")
+    script = written(with_mpi("mpich", launcher, str(mpi_programs["mpich"])), tmp_path)
+    job = slurm_for(slurm, "mpich", tmp_path).submit(script, tmp_path, command=session, enough=everyone)
+    assert (job.state in ENDS["mpich"], everyone(job.output)) == (True, True), job
+
+
 def test_words_arrive_as_they_were_written(slurm: Slurm, image_folder: Path, tmp_path: Path) -> None:
     """Blanks, quotes, dollars and line breaks pass scheduler, shell, launcher and container unchanged."""
     odd = ("a b", "it's", '"', "$HOME", "`id`", "x;y", "*", "", "new\nline", "--flag", "\\")
