@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -80,15 +80,19 @@ def _outcomes(connection: Connection, load_ids: Collection[int], after: int) -> 
     )
     of_plans = ((row, *parts) for row in connection.execute(rows) if (parts := modak_result.parts_of(row.text)))
     times = [(job_called(job, row.file), plan, row.metric, row.value) for row, job, plan in of_plans]
-    chosen = select(plans.c.id, plans.c.request, plans.c.response)
-    named = sorted({plan for _, plan, *_ in times})
-    stored = (row for part in chunks(named) for row in connection.execute(chosen.where(plans.c.id.in_(part))))
-    predictions = {row.id: _of_whole_run(row.request, row.response) for row in stored}
+    predictions = _predictions(connection, sorted({plan for _, plan, *_ in times}))
     for job, plan, metric, time in times:
         told = predictions.get(plan, {})
         figures = [told.get(name) for name in ("value", "lower", "upper", "level")]
         if told.get("unit") == "s" and None not in figures and (metric == WALL_TIME or time > told["upper"]):
             yield Outcome(job, metric, time, *figures)
+
+
+def _predictions(connection: Connection, ids: Sequence[str]) -> Mapping[str, Any]:
+    """What these plans predict, by their ids, as far as they are there."""
+    chosen = select(plans.c.id, plans.c.request, plans.c.response)
+    stored = (row for part in chunks(ids) for row in connection.execute(chosen.where(plans.c.id.in_(part))))
+    return {row.id: _of_whole_run(row.request, row.response) for row in stored}
 
 
 def _of_whole_run(request: str, response: str) -> Any:
