@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
@@ -34,6 +35,7 @@ OTHERS_SHOWN: Final = 10
 FILES_SHOWN: Final = 5
 """Files that were loaded before, of which a nightly load of a whole folder has more and more."""
 NOT_DOUBTED: Final = "no load doubts the rest, but rows that their own file marks stay out"
+WHEN: Final = "measured_at"
 HISTORY: Final = ("replaced_at", "replaced_by", "replaced_from")
 
 
@@ -252,9 +254,12 @@ def _outcome(count: int, loads: int, chosen: Selection, what: str, rest: str) ->
 
 @app.command()
 def compare(
-    by: Annotated[str, typer.Argument(metavar="COLUMN", help="system, framework_version, compiler, … or params.NAME.")],
+    by: Annotated[
+        str, typer.Argument(metavar="COLUMN", help="system, framework_version, compiler, … or params.NAME; or measured_at with a date.")
+    ],
     values: Annotated[
-        list[str] | None, typer.Argument(metavar="VALUE", help="Only these values, compared with the first; default: all.")
+        list[str] | None,
+        typer.Argument(metavar="VALUE", help="Only these values, compared with the first; default: all. A date: before it and since it."),
     ] = None,
     application: common.Application = None,
     system: common.System = None,
@@ -271,14 +276,20 @@ def compare(
 
     by = _column(by)
     filters, seen, told = _filters(application, system, metric, where), set[str](), set[str]()
-    rows = partial(spelt_alike, by=by, values=values or (), own=common.own_names())
+    if when := _date(values) if by == WHEN else None:
+        values = [f"before {when}", f"since {when}"]
+    alike = partial(spelt_alike, by=by, values=values or (), own=common.own_names())
+
+    def rows(every: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        return alike(_parted(every, when, values or ()) if when else every)
+
     pairs = compared(_noting(rows(common.every_result(filters)), by, seen, told), by, values or ())
     if not seen:
         known = f"; they state {', '.join(sorted(filter(_is_compared, told)))}" if told else ""
         raise NotFound(f"{_none_of(filters)} state it{known}", field=by)
     for value in values or ():
         if value not in seen:
-            raise UnknownName(by, value, seen, field="VALUE")
+            raise NotFound(f"no results were measured {value}", field=by) if when else UnknownName(by, value, seen, field="VALUE")
     if not pairs:
         others = also_differ(rows(common.every_result(filters)), by, values or ())
         also = f"; the most alike also differ in {', '.join(others)}" if others else ""
@@ -313,6 +324,24 @@ def _ratios(by: str, pairs: Sequence[ComparedPair]) -> None:
     show.table((*differ, by, "against", "median", "against it", "runs", "ratio", f"better {by}", "beyond noise"), rows)
 
 
+def _date(values: Sequence[str] | None) -> str:
+    if len(values or ()) != 1:
+        raise RequestError("takes one date or instant: results from before it are compared with those since it", field=WHEN)
+    return (values or ("",))[0].strip()
+
+
+def _parted(rows: Iterable[Mapping[str, Any]], when: str, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """The rows that say when they were measured, as the first of the ``names`` before a date (UTC) or instant, else the second."""
+    from modak.ingest.values import reader
+
+    read = reader(WHEN, datetime.now(UTC))
+    try:
+        edge = read(when)
+    except ValueError as error:
+        raise RequestError(str(error), field="VALUE") from None
+    yield from ({**row, WHEN: names[read(row[WHEN]) >= edge]} for row in rows if row.get(WHEN))
+
+
 def _column(text: str) -> str:
     """The column that a heading of any spelling means, by which results can be compared."""
     from modak.ingest.columns import COLUMNS, canonical
@@ -328,7 +357,7 @@ def _is_compared(name: str) -> bool:
     from modak.ingest.columns import is_known
     from modak.results.comparison import ASIDE
 
-    return is_known(name) and name not in ASIDE and name not in ("metric", "unit")
+    return name == WHEN or (is_known(name) and name not in ASIDE and name not in ("metric", "unit"))
 
 
 def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str], told: set[str]) -> Iterator[Mapping[str, Any]]:

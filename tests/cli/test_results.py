@@ -415,6 +415,37 @@ def test_systems_are_compared(run: Run) -> None:
     assert (status, err) == (1, "modak: compiler: no results with application 'solver' state it; they state application, nodes, system\n")
 
 
+def test_results_from_before_a_date_are_compared_with_those_since_it(run: Run, tmp_path: Path) -> None:
+    """So a program that an update made slower is found. Results that say no time are neither."""
+    rows = [(day, 100.0 + day % 2 + 5.0 * (day >= 20)) for day in range(10, 30)]
+    table = "".join(f"weekly,4,wall_time,{seconds},2026-03-{day}T12:00:00+01:00\n" for day, seconds in rows)
+    (tmp_path / "w.csv").write_text(f"application,nodes,metric,value,measured_at\n{table}weekly,4,wall_time,900,\n")
+    run("load", "w.csv")
+    compared = ("results", "compare", "measured_at")
+    (pair,) = json.loads(run(*compared, "2026-03-20", "--application", "weekly", "--json")[1])
+    assert (pair["one"], pair["other"], pair["better"]) == ("before 2026-03-20", "since 2026-03-20", "before 2026-03-20")
+    assert (pair["medians"], pair["counts"], pair["beyond_noise"]) == ([100.5, 105.5], [10, 10], True)
+    (pair,) = json.loads(run(*compared, "2026-03-20T12:00:00Z", "--application", "weekly", "--json")[1])
+    assert pair["counts"] == [11, 9]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([], "measured_at: takes one date or instant: results from before it are compared with those since it"),
+        (["2026-03-20", "2026-03-21"], "measured_at: takes one date or instant: results from before it are compared with those since it"),
+        (["20.3.2026"], "VALUE: allowed: a date (2026-03-01), or ISO 8601 with an offset: "),
+        (["2026-02-01"], "measured_at: no results were measured before 2026-02-01\n"),
+    ],
+)
+def test_results_are_compared_by_one_date_that_parts_them(run: Run, tmp_path: Path, values: list[str], said: str) -> None:
+    """Anything else is refused with what would do."""
+    (tmp_path / "w.csv").write_text("application,metric,value,measured_at\nweekly,wall_time,9,2026-03-01\n")
+    run("load", "w.csv")
+    status, _, err = run("results", "compare", "measured_at", *values, "--application", "weekly")
+    assert (status, said in err) == (1, True)
+
+
 def test_an_export_as_json_loads_again(run: Run) -> None:
     """The same rows: nothing is new."""
     run("load", "t.csv")
