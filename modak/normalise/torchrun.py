@@ -25,11 +25,13 @@ _COUNTS: Final[Mapping[str, Mapping[str, str]]] = {
 """Launchers, each with its options that are counts, and the fields of a request that these are. ``gpu`` and ``1:4`` are no counts."""
 _LAYERS: Final = {"--use-fsdp": "fsdp", "--use-deepspeed": "deepspeed"}
 """Options of accelerate that say how the training is distributed."""
+_MIXED: Final = ("fp16", "bf16")
+"""What accelerate mixes with single precision."""
 
 
 def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]:
     """The counts of a launcher of PyTorch's before the command, which stays; if the request gives a count, too, that is used. A job on
-    GPUs has a rank for each of those that the request gives."""
+    GPUs has a rank for each of those that the request gives. The precision of accelerate's ranks is that of the run."""
     wanted, options = request.optimisation, request.job_options
     _, command = split_env(request.application.command)
     program = torch_starter(command) if command and wanted.framework == "pytorch" else None
@@ -49,6 +51,10 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
         layer = next((_LAYERS[name] for name in said if name in _LAYERS), "deepspeed" if program == "deepspeed" else "ddp")
         request = request.changed(optimisation={"options": wanted.options.model_copy(update={"distribution": layer})})
         read = ", ".join(filter(None, (f"distribution '{layer}'", read)))
+    if program == "accelerate" and said.get("--mixed-precision") in _MIXED and wanted.workload.precision is None:
+        precision = f"{said['--mixed-precision']}-mixed"
+        request = request.changed(optimisation={"workload": wanted.workload.model_copy(update={"precision": precision})})
+        read = ", ".join(filter(None, (read, f"precision '{precision}'")))
     note = (Fault("application.executable", f"{line(found[1])!a:.200} is read as {read}"),) if read else ()
     return request, (*note, *uneven, *differing)
 

@@ -69,22 +69,25 @@ modak_report() {
         "${ended}" "${MODAK_STATUS}"@VALUE@ "${seconds}@EARLIER@" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
 modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how many processes this node had no memory for @killed@
-modak_lacked() { # if srun ended all ranks, and not because somebody stopped them: whether this node lacked memory @killed@
+modak_lacked() { # if the launcher ended all ranks, and not because somebody stopped them: whether this node lacked memory @killed@
     local lacked=true @killed@
     test -n "${MODAK_KILLED:-}" || return 0 @killed@
-    test "${MODAK_STATUS}" -eq 137 || { @killed@
-        test "${MODAK_STATUS}${MODAK_STOPPED:-}" = 143 && @killed@
-            @UNDISTURBED@ @killed@
-    } || return 0 @killed@
     test "$(modak_killed)" != "${MODAK_KILLED}" || lacked=false @killed@
+    test "${MODAK_STATUS}${lacked}" = 1true || # of torchrun, whatever ended a rank @torchrun@
+        test "${MODAK_STATUS}" -eq 137 || { @srun@
+        test "${MODAK_STATUS}${MODAK_STOPPED:-}" = 143 && @srun@
+            @UNDISTURBED@ @srun@
+    } || @srun@
+        return 0 @killed@
     printf ', "out_of_memory": %s' "${lacked}" @killed@
 } @killed@
 MODAK_KILLED="$(modak_killed)" @killed@
 """
-"""The node's name is not ``HOSTNAME``, which may be that of the submit host. ``unfinished`` is the run that a later job may continue.
-Of ranks that ``srun`` ends because one of them failed it gives the status 143, whatever that one's was; and 137, that of a rank that the
-kernel kills, for all ranks of MPICH's if one calls ``MPI_Abort``. What tells is whether the kernel has ended a process for want of memory:
-``out_of_memory``. That of another node is not seen, and counts as a run that failed for another reason."""
+"""The node's name is not ``HOSTNAME``, which may be that of the submit host. ``unfinished`` is the run that a later job may continue. Of
+ranks that ``srun`` ends because one of them failed it gives the status 143, whatever that one's was; and 137, that of a rank that the
+kernel kills, for all ranks of MPICH's if one calls ``MPI_Abort``. That of ``torchrun`` is 1, whatever ended a rank. What tells is whether
+the kernel has ended a process for want of memory: ``out_of_memory``. That of another node is not seen, and counts as a run that failed for
+another reason."""
 _EARLIER: Final = r"""
 modak_part() { # milliseconds that a result counts of this run, with those of the jobs before it; 0: none
     local text="$1" own=0 before=0 times='"seconds": (null|([0-9]+)[.]([0-9]{3}))(, "earlier": ([0-9]+)[.]([0-9]{3}))?, "results"'
@@ -181,7 +184,7 @@ def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     if report:
         title += f": {report.file or 'modak-result-JOB'}.json records the outcome (the job itself is below)"
     start = section(title, (_HERE, _job_number(job, scheduler), _CLOCK) if report or job.staging else ())
-    text = with_lines(_END, ["killed"] if _ranks_are_killed(job, scheduler) else [])
+    text = with_lines(_END, _enders(job, scheduler))
     end = [ours(with_parts(text, STEPS="\n    ".join(steps))), run("trap", "modak_end", "EXIT")]
     signalled = bool(job.attributes.signal) and (timed or scheduler.signals(job))
     if report and not signalled and not scheduler.preempted:
@@ -262,9 +265,11 @@ def is_array(job: JobSpec, scheduler: Scheduler) -> bool:
     return bool(job.attributes.array and scheduler.array_index and scheduler.array(job.attributes.array))
 
 
-def _ranks_are_killed(job: JobSpec, scheduler: Scheduler) -> bool:
-    """Whether the status of the run may be that of ranks which the launcher has ended, so that the script looks for the reason."""
-    return names_run(job) and job.slurm_step and bool(scheduler.undisturbed)
+def _enders(job: JobSpec, scheduler: Scheduler) -> Collection[str]:
+    """What may have ended all ranks, so that the status of the run does not tell why one failed, and the script looks for the reason."""
+    found = {"srun": job.slurm_step and scheduler.undisturbed, "torchrun": job.launcher == "torchrun"}
+    enders = {name for name, of_it in found.items() if of_it} if names_run(job) else set()
+    return enders | {"killed"} if enders else ()
 
 
 def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:
@@ -306,9 +311,9 @@ def _kinds(job: JobSpec, report: Report, scheduler: Scheduler, *, chained: bool)
         "chained": chained,
         "metric": pattern_of(job),
         "folder": report.file and "/" in report.file,
-        "killed": _ranks_are_killed(job, scheduler),
     }
-    return frozenset(kind for kind, true in (of_all | (of_run if names_run(job) else {})).items() if true)
+    told = of_all | (of_run if names_run(job) else {})
+    return frozenset((*(kind for kind, true in told.items() if true), *_enders(job, scheduler)))
 
 
 @cached

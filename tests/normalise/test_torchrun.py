@@ -65,6 +65,19 @@ def test_a_count_by_which_nodes_differ_is_left_out(command: str, options: Mappin
 
 
 @pytest.mark.parametrize(
+    ("option", "given", "precision"),
+    [("bf16", None, "bf16-mixed"), ("bf16", "fp32", "fp32"), ("no", None, None), ("fp8", None, None)],
+)
+def test_the_precision_of_accelerate_is_that_of_the_run(option: str, given: str | None, precision: str | None) -> None:
+    """Its ranks compute in it, and the results of runs that give none count as those of single precision."""
+    training = {"app_type": "ai_training", "ai_training": {"pytorch": {}}, "workload": {"precision": given}}
+    application = {"executable": f"accelerate launch --mixed_precision {option} train.py"}
+    found = normalise({"job": {"application": application, "optimisation": training}})
+    assert found.request.optimisation.workload.precision == precision
+    assert any("precision 'bf16-mixed'" in one.message for one in found.warnings) == (precision == "bf16-mixed")
+
+
+@pytest.mark.parametrize(
     ("command", "layer"),
     [
         ("torchrun train.py", "ddp"),

@@ -162,6 +162,20 @@ def test_ranks_that_ended_for_want_of_memory_are_told(tmp_path: Path, status: in
     assert result(tmp_path)["out_of_memory"] is True
 
 
+@pytest.mark.parametrize(("lacked", "status", "told"), [(True, 1, True), (False, 1, None), (True, 2, None)])
+@pytest.mark.parametrize("scheduler", ["slurm", "pbspro"])
+def test_a_rank_of_torchrun_that_ended_for_want_of_memory_is_told(
+    tmp_path: Path, scheduler: str, lacked: bool, status: int, told: bool | None
+) -> None:
+    """torchrun ends the others, and ends with status 1 whatever ended that one."""
+    stub(tmp_path, "torchrun", f"{f'touch {tmp_path}/lacked; ' if lacked else ''}exit {status}")
+    counts = f"case $* in *oom_kill*) test -e {tmp_path}/lacked && echo 8 || echo 7 ;; *) exec /usr/bin/sed"
+    stub(tmp_path, "sed", f'{counts} "$@" ;; esac')
+    job = replace(JOB, launcher="torchrun", resources=Resources(ranks_per_node=2), preflight=False)
+    ran(render(job, scheduler).text, tmp_path, SLURM_SUBMIT_DIR=str(tmp_path), PBS_O_WORKDIR=str(tmp_path))
+    assert (result(tmp_path)["exit_status"], result(tmp_path).get("out_of_memory")) == (status, told)
+
+
 def test_what_a_signal_to_the_script_ends_did_not_fail(tmp_path: Path) -> None:
     """The job itself goes on, for Slurm, if somebody sent it."""
     stub(tmp_path, "scontrol", "echo JobId=7 JobName=app JobState=RUNNING Reason=None")

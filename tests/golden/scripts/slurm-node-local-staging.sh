@@ -72,15 +72,16 @@ modak_report() {
         "${ended}" "${MODAK_STATUS}" "${also}" "${seconds}" "${results}" "${unfinished}" >"${MODAK_RESULT}"
 }
 modak_killed() { sed -n 's/^oom_kill //p' /proc/vmstat 2>/dev/null || :; } # how many processes this node had no memory for
-modak_lacked() { # if srun ended all ranks, and not because somebody stopped them: whether this node lacked memory
+modak_lacked() { # if the launcher ended all ranks, and not because somebody stopped them: whether this node lacked memory
     local lacked=true
     test -n "${MODAK_KILLED:-}" || return 0
-    test "${MODAK_STATUS}" -eq 137 || {
+    test "$(modak_killed)" != "${MODAK_KILLED}" || lacked=false
+        test "${MODAK_STATUS}" -eq 137 || {
         test "${MODAK_STATUS}${MODAK_STOPPED:-}" = 143 &&
             env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
                 grep "^JobId=${SLURM_JOB_ID} .* JobState=RUNNING " | grep -v -E " (Preempt|Suspend)Time=[0-9]" >/dev/null
-    } || return 0
-    test "$(modak_killed)" != "${MODAK_KILLED}" || lacked=false
+    } ||
+        return 0
     printf ', "out_of_memory": %s' "${lacked}"
 }
 MODAK_KILLED="$(modak_killed)"
