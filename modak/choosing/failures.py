@@ -66,8 +66,8 @@ def _without_failed(request: Request, target: Target, found: Candidates, facts: 
     if counts or request.job_options.memory_limit:
         field = f"job_options.{'node_count' if counts else 'memory_limit'}"
         return replace(found, warnings=(*found.warnings, Notice(field=field, message=f"this job may fail, too: {what}; {_MENDED}")))
-    more = "ask for more (job_options.memory_limit); " if any(_had_a_part(request, target, one) for one in told) else ""
-    raise Infeasible(f"all configurations that come into question may fail: {what}; {more}{_MENDED}", field="optimisation.workload")
+    way = "ask for more (job_options.memory_limit); " if any(_had_a_part(request, target, one) for one in told) else ""
+    raise Infeasible(f"all configurations that come into question may fail: {what}; {way}{_MENDED}", field="optimisation.workload")
 
 
 def failed_once(request: Request, target: Target, found: Candidates, facts: Facts) -> frozenset[tuple[Shape, int]]:
