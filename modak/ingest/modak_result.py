@@ -59,7 +59,7 @@ class ModakResult:
         elif _ended_well(document):
             found.leave(document.line, f"what follows the run failed with status {status}: neither its time nor a failure counts")
         elif not results:
-            found.leave(document.line, f"the run ended with status {status}{' and has no results' if status == '0' else ''}")
+            found.leave(document.line, f"the run ended with status {status}{_without_results(document) if status == '0' else ''}")
         if results and document.get("metric_read") is False:
             found.note(document.line, "the metric was not found, only the time of the run: its output says why, or that it is not whole")
         for one in results:
@@ -78,6 +78,12 @@ def _failed_run(document: Mapping[str, Any]) -> dict[str, Any] | None:
     metric = metric_of_status(int(status), lacked if isinstance(lacked, bool) else None)
     value = seconds if metric == STOPPED else "1"
     return {**run, "measured_at": document.get("ended"), "metric": metric, "value": value} if metric else None
+
+
+def _without_results(document: Mapping[str, Any]) -> str:
+    """Why a run that ended well has no results, as far as the file says."""
+    part = "unfinished" in document or "earlier" in document
+    return ", but may be a part of one: it was told to stop, or what ran before is not known" if part else " and has no results"
 
 
 def _ended_well(document: Mapping[str, Any]) -> bool:

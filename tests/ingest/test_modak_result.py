@@ -88,6 +88,17 @@ def test_a_failed_run_is_noted(tmp_path: Path, status: int, note: str) -> None:
     assert [one.partition(": ")[2] for one in batch.notes] == [note]
 
 
+@pytest.mark.parametrize(("said", "part"), [({"unfinished": RUN}, True), ({"earlier": None}, True), ({}, False)])
+def test_that_a_run_may_be_a_part_is_noted(tmp_path: Path, said: dict[str, Any], part: bool) -> None:
+    """It was stopped before its limit, or began after another job that may have done some of it."""
+    document = {"modak_result": 1, "plan": "abc", "exit_status": 0, "job": "7", "seconds": 3.5, "results": [], **said}
+    (tmp_path / "modak-result.json").write_text(json.dumps(document))
+    (table,) = tables([tmp_path / "modak-result.json"]).tables
+    (batch,) = table.batches()
+    why = ", but may be a part of one: it was told to stop, or what ran before is not known" if part else " and has no results"
+    assert [one.partition(": ")[2] for one in batch.notes] == [f"the run ended with status 0{why}; left out"]
+
+
 @pytest.mark.parametrize(("said", "noted"), [({"metric_read": False}, 1), ({}, 0)])
 def test_a_metric_that_was_not_found_is_noted(tmp_path: Path, said: dict[str, bool], noted: int) -> None:
     """A program may end with status 0 and have done nothing, and its time is still loaded."""
