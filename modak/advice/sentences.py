@@ -196,8 +196,11 @@ def _length(chosen: Chosen) -> str | None:
 
 
 def _start_up(chosen: Chosen) -> str | None:
-    """Short runs of another length, most of whose time may have been start-up."""
+    """Short runs of another length, most of whose time may have been start-up, and speeds that are perhaps averages over the whole run."""
     curve, time = chosen.curve, chosen.prediction.value
+    if curve and curve.start_up and not curve.start_up.error and curve.start_up.seconds < startup.SOONEST:
+        same = f"{curve.series.metric} and the time of the same runs leave {span(curve.start_up.seconds)} to start"
+        return f"{same}: if one was computed from the other, longer runs take less, and shorter ones more, than is predicted"
     if curve is None or curve.start_up or curve.included or not startup.is_whole(curve.series):
         return None
     unit = units(chosen.request, curve)

@@ -29,17 +29,20 @@ NO_PROBLEM: Final = ("build", "baseline")
 
 def as_spelt(request: Request, facts: Prepared) -> tuple[Request, tuple[Notice, ...]]:
     """The request with application and data set as results call them, where these know its own spelling not and one other; and notices."""
-    work, known = request.optimisation.workload, {one.series.dataset for one in facts.measured if one.series.dataset}
-    found = (
-        ("application", request.workload_name, facts.application),
-        ("dataset", work.dataset, other_spellings([work.dataset], known).get(work.dataset) if work.dataset else None),
-    )
-    others = [(name, str(asked), called) for name, asked, called in found if called not in (None, asked)]
-    if not others:
-        return request, ()
-    changed = work.model_copy(update={name: called for name, _, called in others})
-    notices = (Notice(field=f"optimisation.workload.{name}", message=spelt_otherwise(asked, called)) for name, asked, called in others)
-    return request.changed(optimisation={"workload": changed}), tuple(notices)
+    work, name, called = request.optimisation.workload, request.workload_name, facts.application
+    asked = work.dataset or ""
+    datasets = {one.series.dataset for one in facts.measured if one.series.dataset} if asked else ()
+    other = other_spellings([asked], datasets).get(asked)
+    update, notices = {}, []
+    if name and called and name != called:
+        update["application"] = called
+        field = "optimisation.workload.application" if work.application else "application.app_tag"
+        notices.append(Notice(field=field, message=spelt_otherwise(name, called)))
+    if other:
+        update["dataset"] = other
+        notices.append(Notice(field="optimisation.workload.dataset", message=spelt_otherwise(asked, other)))
+    changed = request.changed(optimisation={"workload": work.model_copy(update=update)}) if update else request
+    return changed, tuple(notices)
 
 
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:

@@ -41,6 +41,8 @@ UNSTEADY: Final = 0.25
 """Usual standard deviation of start-up times, as a fraction of the median; counts as :data:`USUAL` runs beside measured ones. Judgement:
 files are read from disk or memory, images are present or have to be fetched."""
 USUAL: Final = 2.0
+SOONEST: Final = 0.1
+"""Seconds that it takes to start a job at least: where times and speeds leave less, these are the same measurement. Judgement."""
 LONGER: Final = 2.0
 """Runs show what starting takes if the longest has as many times the work of the shortest; else their scatter decides. Judgement."""
 SCATTER: Final = 0.05

@@ -162,6 +162,17 @@ def test_the_start_up_of_a_short_pilot_is_told(
     assert said_of_it == ([f"the predicted time is {said}{how}"] if said else [])
 
 
+@pytest.mark.parametrize(("time", "said"), [(20.0, ["0"]), (20.05, ["0.05"]), (21.0, [])])
+def test_a_speed_that_is_an_average_over_the_whole_run_is_told(known: Known, time: float, said: list[str]) -> None:
+    """A start-up that no job is as quick as: the speed is the work divided by the time, in which start-up is."""
+    layout = {"nodes": 1, "ranks_per_node": 48, "threads_per_rank": 1, "params": {"amount": "2000 steps"}}
+    runs = [ran(time, metric="wall_time", **layout), ran(100.0, metric="throughput", unit="steps/s", **layout)]
+    advice = by(known, runs, {"amount": "200000 steps"}, job_options__node_count=1).advice
+    way = "if one was computed from the other, longer runs take less, and shorter ones more, than is predicted"
+    told = [f"throughput and the time of the same runs leave {seconds} s to start: {way}" for seconds in said]
+    assert [text for text in advice if "to start" in text] == told
+
+
 @pytest.mark.parametrize("written", [True, False])
 def test_only_a_result_that_is_written_tells_the_speed_of_a_short_pilot(known: Known, written: bool) -> None:
     """Without one the metric of the request is left out."""

@@ -107,6 +107,13 @@ def test_plot_writes_a_picture(run: Run, tmp_path: Path) -> None:
         assert file.read_bytes().startswith(magic)
 
 
+def test_plot_takes_the_only_other_spelling(run: Run) -> None:
+    """And says so."""
+    ran = run("models", "plot", "--application", "3DGAN", "--json")
+    assert (ran.status, "no results of '3DGAN'; those of '3dgan' are used" in ran.err) == (0, True)
+    assert json.loads(ran.out) == json.loads(run("models", "plot", "--application", "3dgan", "--json").out)
+
+
 def test_plot_by_id_as_json_is_that_model(run: Run) -> None:
     """Its measured points, in the metric's unit; no file is needed."""
     known = next(one for one in json.loads(run("models", "list", "--json").out) if one["application"] == "3dgan")

@@ -75,6 +75,14 @@ def test_a_job_records_what_results_call_it(service: Service, respelt: dict[str,
     assert not any(name in script for name in ("3DGAN", "CLIC"))
 
 
+def test_the_name_of_the_job_is_looked_for_too(service: Service, respelt: dict[str, Any]) -> None:
+    """The warning is at the field that has it."""
+    del respelt["job"]["optimisation"]["workload"]["application"]
+    respelt["job"]["application"]["app_tag"] = "3DGAN"
+    told = {one["field"]: one["message"] for one in service.validate(respelt)["warnings"]}
+    assert told["application.app_tag"] == TAKEN[0]["message"]
+
+
 def test_rows_are_predicted_from_the_only_other_spelling(service: Service) -> None:
     """With the names as the table has them, and a warning for each."""
     head, rest = "application,system,dataset,nodes,metric\n", ",supermuc-ng,{},4,epoch_time\n"
