@@ -4,7 +4,9 @@ the nodes, GPUs, time or memory that it asks for are elsewhere, or that one refu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 from modak.dsl import LEARNING, Notice, Request
@@ -30,18 +32,60 @@ class Where(NamedTuple):
         return self.name is None or self.name in self.partition.scheduler_names
 
 
+@dataclass(frozen=True)
+class _Job:
+    """A request that looks for a partition of a system."""
+
+    request: Request
+    system: System
+    facts: Facts
+
+    @cached_property
+    def features(self) -> frozenset[str]:
+        """Those that its nodes must have."""
+        return _node_features(self.request.job_options.architecture_constraint)
+
+    @cached_property
+    def closed(self) -> Mapping[str, str]:
+        """As :func:`closed_to`."""
+        return closed_to(self.request, self.system)
+
+    @cached_property
+    def open(self) -> Sequence[Partition]:
+        """The default partition, and those that take jobs of the request's quality of service and account which do not name them; first the
+        kinds of nodes that the scheduler calls as the default."""
+        default = self.system.default_partition
+        taking = [one for one in self.system.partitions if one is default or one.name not in self.closed]
+        return sorted(taking, key=lambda one: one.scheduler_names.isdisjoint(default.scheduler_names))
+
+    def refused(self, partition: Partition) -> str:
+        """Why the partition refuses it; empty: it does not."""
+        return next(filter(None, refused(self.request, partition)), "")
+
+    def beyond(self, partition: Partition) -> str:
+        """As :func:`beyond`."""
+        return beyond(self.request, partition, self.system, self.facts)
+
+    def gpus(self, partition: Partition) -> int:
+        """GPUs of a node, as far as they are of the maker that is asked for."""
+        kind, known = self.request.optimisation.opt_build.acc_type, self.facts.accelerators.get(partition.node.accelerator or "")
+        other = known is not None and kind in VENDORS and known.vendor != kind
+        return 0 if other else partition.node.accelerators
+
+
 def where_of(request: Request, system: System, facts: Facts) -> Where:
     """Where the request's partition and queue are. A request that names both means a queue of that partition; another queue is left out,
     with a warning.
 
     Raises :class:`modak.errors.Infeasible` if the partition refuses jobs of the request's quality of service or account.
     """
-    where = _where(request, system, facts)
+    job = _Job(request, system, facts)
+    where = _where(job)
     if where.is_recorded:
         reasons = zip(("qos", "account"), refused(request, where.partition), strict=True)
         faults = [Fault(f"job_options.{field}", f"partition {where.partition.name} {why}") for field, why in reasons if why]
         Infeasible.raise_for(faults)
-    notes = (*where.notes, *_features_of_others(request, where, system), *_named_of_a_kind(request, where, system))
+    notes = (*where.notes, *_features_of_others(job, where), *_named_of_a_kind(request, where, system))
     return where._replace(notes=(*notes, *_unheard_of(request, where, system)))
 
 
@@ -70,13 +114,12 @@ def _unheard_of(request: Request, where: Where, system: System) -> tuple[Notice,
     return (Notice(field="job_options.qos", message=text),)
 
 
-def _features_of_others(request: Request, where: Where, system: System) -> tuple[Notice, ...]:
+def _features_of_others(job: _Job, where: Where) -> tuple[Notice, ...]:
     """A warning for each partition whose nodes have the requested features, where the chosen one's have not, and what keeps the job out."""
-    features, closed = _node_features(request.job_options.architecture_constraint), closed_to(request, system)
-    if not features or features <= _features(where.partition):
+    if job.features <= _features(where.partition):
         return ()
-    having = [one.name for one in system.partitions if one.name in closed and features <= _features(one)]
-    texts = (f"the nodes of {name} have what is asked for; it {closed[name]}" for name in having)
+    having = [one.name for one in job.system.partitions if one.name in job.closed and job.features <= _features(one)]
+    texts = (f"the nodes of {name} have what is asked for; it {job.closed[name]}" for name in having)
     return tuple(Notice(field="job_options.architecture_constraint", message=text) for text in texts)
 
 
@@ -86,14 +129,12 @@ def refused(request: Request, partition: Partition) -> tuple[str, str]:
     return partition.refused_qos(options.qos), partition.refused_account(options.account)
 
 
-def _where(request: Request, system: System, facts: Facts) -> Where:
-    options = request.job_options
+def _where(job: _Job) -> Where:
+    options = job.request.job_options
     if options.partition:
-        where = _called_so(options.partition, "partition", request, system, facts)
+        where = _called_so(options.partition, "partition", job)
         return _in_queue(where, options.queue, options.partition) if options.queue else where
-    if options.queue:
-        return _called_so(options.queue, "queue", request, system, facts)
-    return _not_named(request, system, facts)
+    return _called_so(options.queue, "queue", job) if options.queue else _not_named(job)
 
 
 def _in_queue(where: Where, queue: str, named: str) -> Where:
@@ -110,15 +151,16 @@ def _in_queue(where: Where, queue: str, named: str) -> Where:
     return where._replace(notes=(*where.notes, left_out))
 
 
-def _called_so(asked: str, field: Literal["partition", "queue"], request: Request, system: System, facts: Facts) -> Where:
+def _called_so(asked: str, field: Literal["partition", "queue"], job: _Job) -> Where:
     """The partition of that name, or that has a queue of that name. If there is none, the script asks for it all the same, and the facts
     are those of the partition that would be chosen without it."""
+    system = job.system
     for partition in system.partitions:
         if asked in (partition.name, partition.queue):
-            return _of_kinds([one for one in system.partitions if asked in (one.name, one.queue)], asked, request, system, facts)
+            return _of_kinds([one for one in system.partitions if asked in (one.name, one.queue)], asked, job)
         if asked in [queue.name for queue in partition.queues]:
             return Where(partition, asked)
-    nearest = _not_named(request, system, facts).partition
+    nearest = _not_named(job).partition
     queues = [queue for partition in system.partitions for queue in (partition.queues or (partition,))]
     known = ", ".join(dict.fromkeys(queue.name for queue in queues))
     missing = f"no partition {asked!r} is recorded for {system.name} (known: {known})"
@@ -127,17 +169,16 @@ def _called_so(asked: str, field: Literal["partition", "queue"], request: Reques
     return Where(nearest, asked, notes=(Notice(field=f"job_options.{field}", message=message),))
 
 
-def _of_kinds(called: Sequence[Partition], asked: str, request: Request, system: System, facts: Facts) -> Where:
+def _of_kinds(called: Sequence[Partition], asked: str, job: _Job) -> Where:
     """Of the kinds of nodes that the scheduler calls by one name, the first with the features, GPUs and limits that the job asks for, as
     far as one has them; of those that take its quality of service, if any do."""
-    features, gpus = _node_features(request.job_options.architecture_constraint), request.job_options.request_gpus or 0
-    kind = request.optimisation.opt_build.acc_type
+    gpus = job.request.job_options.request_gpus or 0
     wishes: dict[str, Callable[[Partition], bool]] = {
-        "the requested features": lambda one: features <= _features(one),
-        "the requested GPUs": lambda one: _gpus(one, kind, facts) >= gpus,
-        "room for the requested nodes, threads, time and memory": lambda one: not beyond(request, one, system, facts),
+        "the requested features": lambda one: job.features <= _features(one),
+        "the requested GPUs": lambda one: job.gpus(one) >= gpus,
+        "room for the requested nodes, threads, time and memory": lambda one: not job.beyond(one),
     }
-    left, missed = [one for one in called if not any(refused(request, one))] or list(called), list[str]()
+    left, missed = [one for one in called if not job.refused(one)] or list(called), list[str]()
     for what, wish in wishes.items():
         having = [one for one in left if wish(one)]
         left = having or left
@@ -148,44 +189,36 @@ def _of_kinds(called: Sequence[Partition], asked: str, request: Request, system:
     return Where(left[0], _called(left[0]), () if left[0] is called[0] else (why,))
 
 
-def _not_named(request: Request, system: System, facts: Facts) -> Where:
+def _not_named(job: _Job) -> Where:
     """Where a job runs that names neither partition nor queue: on nodes with the features or GPUs that it needs, else in the default
     partition; if it is beyond the limits there, in another one that takes it."""
-    usual = _with_features(request, system) or _with_gpus(request, system, facts)
-    return _within_limits(usual, request, system, facts) or usual
+    usual = _with_features(job) or _with_gpus(job)
+    return _within_limits(usual, job) or usual
 
 
-def _within_limits(usual: Where, request: Request, system: System, facts: Facts) -> Where | None:
+def _within_limits(usual: Where, job: _Job) -> Where | None:
     """The first partition with the same GPUs that takes a job which the usual one refuses or which is beyond its limits, one with nodes of
     the same kind before others; ``None``: it takes the job, or there is none. A quality of service or a reservation may have limits of its
     own."""
-    options = request.job_options
-    unsure = options.qos or options.reservation or system.partition_directive == "never"
+    options = job.request.job_options
+    unsure = options.qos or options.reservation or job.system.partition_directive == "never"
 
     def against(one: Partition) -> str:
-        return next(filter(None, refused(request, one)), "") or ("" if unsure else beyond(request, one, system, facts))
+        return job.refused(one) or ("" if unsure else job.beyond(one))
 
     there = usual.partition
     limit = against(there)
     if not limit:
         return None
-    like = [one for one in _open(request, system) if _accelerators(one.node) == _accelerators(there.node)]
+    like = [one for one in job.open if _accelerators(one.node) == _accelerators(there.node)]
     able = [one for one in like if not against(one)]
     if options.architecture_constraint:
-        needed = _node_features(options.architecture_constraint) & _features(there)
+        needed = job.features & _features(there)
         able = [one for one in able if one.constraint == there.constraint and needed <= _features(one)]
     if not able:
         return None
     found = min(able, key=lambda one: processors_of(one.node) != processors_of(there.node))
     return Where(found, _called(found), (*usual.why, f"partition: {found.name}, because {there.name} {limit}"))
-
-
-def _open(request: Request, system: System) -> list[Partition]:
-    """The default partition, and those that take jobs of the request's quality of service and account which do not name them; first the
-    kinds of nodes that the scheduler calls as the default."""
-    default, closed = system.default_partition, closed_to(request, system)
-    taking = [one for one in system.partitions if one is default or one.name not in closed]
-    return sorted(taking, key=lambda one: one.scheduler_names.isdisjoint(default.scheduler_names))
 
 
 def beyond(request: Request, partition: Partition, system: System, facts: Facts) -> str:
@@ -314,32 +347,31 @@ def processors_of(node: Node) -> tuple[object, ...]:
     return node.processor, node.sockets, node.cores
 
 
-def _with_features(request: Request, system: System) -> Where | None:
+def _with_features(job: _Job) -> Where | None:
     """The partition whose nodes have the features that the request names, all of them if one has; ``None``: it names none, the default has
     them, or none has."""
-    features, default = _node_features(request.job_options.architecture_constraint), system.default_partition
-    if not features or features <= _features(default):
+    default = job.system.default_partition
+    if job.features <= _features(default):
         return None
-    meant = next((one for one in _open(request, system) if features <= _features(one)), None)
-    if meant is None and not _node_features(default.constraint) & features:
-        meant = next((one for one in _open(request, system) if one.constraint and _node_features(one.constraint) <= features), None)
+    meant = next((one for one in job.open if job.features <= _features(one)), None)
+    if meant is None and not _node_features(default.constraint) & job.features:
+        meant = next((one for one in job.open if one.constraint and _node_features(one.constraint) <= job.features), None)
     return Where(meant, _called(meant), (f"partition: {meant.name}, whose nodes have the requested features",)) if meant else None
 
 
-def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
+def _with_gpus(job: _Job) -> Where:
     """The default partition; if it has too few GPUs, one that has enough, or the most that there are: rather one with results."""
-    default = system.default_partition
+    request, system, default = job.request, job.system, job.system.default_partition
     asked, kind = request.job_options.request_gpus, request.optimisation.opt_build.acc_type
-    measured = ran_on_gpus(system, facts)
-    on_gpus = kind in VENDORS if kind else prepared(facts).only_on_gpus or bool(measured)
+    measured = ran_on_gpus(system, job.facts)
+    on_gpus = kind in VENDORS if kind else prepared(job.facts).only_on_gpus or bool(measured)
     wanted = int(on_gpus) if asked is None else asked
-    gpus = {partition.name: _gpus(partition, kind, facts) for partition in _open(request, system)}
-    most = max(gpus.values())
-    able = [one for one in _open(request, system) if gpus[one.name] >= min(wanted, most)]
-    passed_over = _with_more_gpus(request, system, facts, most) if wanted > most else ()
+    most = max(map(job.gpus, job.open))
+    able = [one for one in job.open if job.gpus(one) >= min(wanted, most)]
+    passed_over = _with_more_gpus(job, most) if wanted > most else ()
     found = default if default in able else min(able, key=lambda partition: partition.name not in measured)
-    if part := _for_a_part(request, found, able, system, facts):
-        idle = f"{found.name} gives whole nodes, of whose {counted(gpus[found.name], 'GPU')} the job uses {asked}"
+    if part := _for_a_part(found, able, job):
+        idle = f"{found.name} gives whole nodes, of whose {counted(job.gpus(found), 'GPU')} the job uses {asked}"
         return Where(part, _called(part), (f"partition: {part.name}, because {idle}", *passed_over))
     if found is default:
         if system.partition_directive == "always":
@@ -352,15 +384,15 @@ def _with_gpus(request: Request, system: System, facts: Facts) -> Where:
     return Where(found, _called(found), (why, *passed_over))
 
 
-def _for_a_part(request: Request, found: Partition, able: Sequence[Partition], system: System, facts: Facts) -> Partition | None:
+def _for_a_part(found: Partition, able: Sequence[Partition], job: _Job) -> Partition | None:
     """The first partition that takes a job with some of a node's GPUs and leaves the others of that kind to other jobs, if the one that was
     found gives it whole nodes; ``None``: it does not, or there is none. A quality of service or a reservation may be of that one. A job of
     unknown time may run as long as there."""
-    options, kind = request.job_options, request.optimisation.opt_build.acc_type
-    asked, needed = options.request_gpus or 0, _node_features(options.architecture_constraint) & _features(found)
+    options, needed = job.request.job_options, job.features & _features(found)
+    asked = options.request_gpus or 0
 
     def idle(one: Partition) -> bool:
-        return one.whole_nodes and asked < _gpus(one, kind, facts)
+        return one.whole_nodes and asked < job.gpus(one)
 
     def longest(one: Partition) -> float:
         return math.inf if options.wall_time_limit else max(map(one.longest_in, one.queues), default=one.max_wall_time_s or math.inf)
@@ -368,14 +400,15 @@ def _for_a_part(request: Request, found: Partition, able: Sequence[Partition], s
     if not asked or options.node_exclusive or options.qos or options.reservation or not idle(found):
         return None
     like = [one for one in able if one.node.accelerator == found.node.accelerator and needed <= _features(one) and not idle(one)]
-    return next((one for one in like if longest(one) >= longest(found) and not beyond(request, one, system, facts)), None)
+    return next((one for one in like if longest(one) >= longest(found) and not job.beyond(one)), None)
 
 
-def _with_more_gpus(request: Request, system: System, facts: Facts, most: int) -> tuple[str, ...]:
+def _with_more_gpus(job: _Job, most: int) -> tuple[str, ...]:
     """Why not a partition with more GPUs of the kind that is asked for than ``most``, none of which is open to the job."""
-    kind, closed = request.optimisation.opt_build.acc_type, closed_to(request, system)
-    having = [(one.name, count) for one in system.partitions if (count := _gpus(one, kind, facts)) > most]
-    return tuple(f"partition: not {name} with its {counted(count, 'GPU')} per node, because it {closed[name]}" for name, count in having)
+    having = [(one.name, count) for one in job.system.partitions if (count := job.gpus(one)) > most]
+    return tuple(
+        f"partition: not {name} with its {counted(count, 'GPU')} per node, because it {job.closed[name]}" for name, count in having
+    )
 
 
 def closed_to(request: Request, system: System) -> dict[str, str]:
@@ -405,10 +438,3 @@ def ran_on_gpus(system: System, facts: Facts) -> set[str | None]:
     """Partitions of the application's results on a system, where all of them had GPUs."""
     names = system.folded_names
     return {partition for name, partition in prepared(facts).ran_on_gpus if name in names}
-
-
-def _gpus(partition: Partition, kind: str | None, facts: Facts) -> int:
-    """GPUs of a node, as far as they are of the maker that is asked for."""
-    known = facts.accelerators.get(partition.node.accelerator or "")
-    other = known is not None and kind in VENDORS and known.vendor != kind
-    return 0 if other else partition.node.accelerators
