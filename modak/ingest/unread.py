@@ -78,6 +78,8 @@ _OF_TOOLS: Final = tuple((name, re.compile(mark, re.MULTILINE), way) for name, m
 _BEGINNING: Final = 4096
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """How files of old office programs begin."""
+SPREADSHEET: Final = re.compile(rb"PK.{28}(\[Content_Types\]\.xml|docProps/|xl/|_rels/|mimetypeapplication/vnd\.oasis\.)", re.DOTALL)
+"""How archives begin that are spreadsheets: by the name of their first file, which each program has in an order of its own."""
 BINARY: Final = (b"PAR1", b"ARROW1", b"\x89HDF", b"SQLite format 3", b"\x93NUMPY")
 """How Parquet, Arrow, HDF5, SQLite and NumPy files begin."""
 
@@ -124,7 +126,7 @@ def why_unread(head: bytes, formats: Iterable[str], *, loading: bool = True) -> 
 
 def _no_text(head: bytes) -> str | None:
     """What a file is that begins as one of another program; ``None``: it may be text."""
-    if b"[Content_Types].xml" in head[:100] or b"opendocument.spreadsheet" in head[:100]:
+    if SPREADSHEET.match(head):
         return "a spreadsheet in its program's own format; save it there as CSV in UTF-8, with commas between cells and points in numbers"
     if head.startswith(OLE):
         return "a spreadsheet or document in its program's old format (.xls); save it there as CSV in UTF-8, with commas between cells"

@@ -87,13 +87,14 @@ _COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
     "zone-cycle": ("zone-cycles", None),
     **dict.fromkeys(("DOF", "DoF", "dof"), ("DOF", None)),
     "pt": ("points", None),
+    "z": ("zones", None),
     "1": ("1", None),
 }
 _UNITS: Final[Mapping[str, Unit]] = {
     **_units("s", "time", TIMES),
     **_units("B", "other", _BYTES),
     **_units("B/s", "throughput", {f"{name}{end}": factor for name, factor in _BYTES.items() for end in _PER_SECOND}),
-    **_units("B/s", "throughput", {f"{prefix}bit/s": _SI[prefix] / 8 for prefix in "kMGT"}),
+    **_units("B/s", "throughput", {f"{prefix}{word}/s": _SI[prefix] / 8 for prefix in "kMGT" for word in ("bit", "bits")}),
     **_units("FLOP/s", "throughput", _FLOPS),
     **_units("ns/day", "throughput", {f"{name}/{day}": size for name, size in _SIMULATED.items() for day in ("day", "d")}),
     **_units("ns/day", "throughput", {f"{name}/{hour}": 24 * size for name, size in _SIMULATED.items() for hour in ("hour", "h")}),

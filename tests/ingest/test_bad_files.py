@@ -333,6 +333,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "r.parquet").write_bytes(b"PAR1" + bytes(100) + b"PAR1")
     for name, member, content in (
         ("r.xlsx", "[Content_Types].xml", "<Types/>"),
+        ("pandas.xlsx", "docProps/app.xml", "<Properties/>"),
         ("r.ods", "mimetype", "application/vnd.oasis.opendocument.spreadsheet"),
     ):
         with zipfile.ZipFile(tmp_path / name, "w") as packed:
@@ -343,6 +344,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
         ("empty", "the folder holds no files"),
         ("r.zip", "a compressed file of a kind that is not read (gzip is); unpack it first"),
         ("r.xlsx", "a spreadsheet in its program's own format; save it there as CSV"),
+        ("pandas.xlsx", "a spreadsheet in its program's own format; save it there as CSV"),
         ("r.ods", "a spreadsheet in its program's own format; save it there as CSV"),
         ("r.xls", "a spreadsheet or document in its program's old format (.xls); save it there as CSV"),
         ("r.parquet", "a table in a binary format; write it as CSV"),

@@ -47,6 +47,8 @@ from modak.results.units import parse_unit, to_base
         ("wall_time", 2.0, "Hours", 7200.0),
         ("wall_time", 2.0, "msec", 0.002),
         ("link", 8.0, "Gbit/s", 1e9),
+        ("link", 8.0, "Gbits/sec", 1e9),
+        ("FOM", 2.0, "kz/s", 2000.0),
         ("link", 2.0, "MB/sec", 2e6),
         ("link", 2.0, "Mbytes/sec", 2e6),
         ("link", 2.0, "GByte per second", 2e9),
