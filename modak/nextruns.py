@@ -37,7 +37,7 @@ from modak.choosing.wishes import in_document, is_hybrid, without_compilers
 from modak.choosing.workload import amounts_needed, speed_printed, with_problem, with_setting
 from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Node, SeriesKey
+from modak.facts import Facts, SeriesKey
 from modak.optimise import missing_figures
 from modak.perfmodel import Curve, Predictor, Question
 from modak.perfmodel.parts import Scale, size_of
@@ -447,14 +447,7 @@ def _first(request: Request, decision: Decision, most: int) -> tuple[Proposal, .
         same = rows[scored.nodes[rows] == smallest]
         layouts += same.tolist() or rows[:1].tolist()
     order = list(dict.fromkeys((sizes[0], *_pairs(decision, shapes[first], smallest), *sizes, *layouts)))[:most]
-    return tuple(Proposal(place, _without_usual_mode(node, choice_of(decision, place))) for place in order)
-
-
-def _without_usual_mode(node: Node | None, choice: Choice) -> Choice:
-    """The choice without the NUMA mode that nodes have anyway, which its run does not record."""
-    if node is None or choice.configuration.numa_mode != node.standard_numa_domains:
-        return choice
-    return choice.model_copy(update={"configuration": choice.configuration.model_copy(update={"numa_mode": None})})
+    return tuple(Proposal(place, choice_of(decision, place)) for place in order)
 
 
 def _nothing(decision: Decision) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -60,7 +60,6 @@ class Shapes(NamedTuple):
 def topology_shapes(search: CandidateSearch) -> Shapes:
     """Shapes by the rules of thumb, and warnings."""
     counts, node, warnings, why = search.counts, search.target.node, list[Notice](), list[str]()
-    shapes: list[Shape] = []
     gpus = _topology_gpus(search)
     with_memory = memory.cores_with_memory(search.request, search.target)
     cores = cores_with(search.request, node, gpus) if node else counts.cores or 1
@@ -68,20 +67,20 @@ def topology_shapes(search: CandidateSearch) -> Shapes:
     base = replace(
         _software(search), gpus_per_node=gpus, origin="request" if counts.ranks_per_node and counts.threads_per_rank else "topology"
     )
-    for most, numa in _rank_counts(search, gpus):
-        ranks = counts.even_ranks(min(most, _on_enough_nodes(search), _with_cores(search, gpus), fitting := _with_memory(search, gpus)))
-        if fitting < most:
-            why.append(f"ranks per node: at most {fitting}, because {memory.demand(search.request)}")
-        threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, share // ranks))
-        smt = node is not None and node.needs_hyperthreads(ranks * threads)
-        if node and ranks * threads > node.hardware_threads:
-            text = f"{ranks} ranks x {counted(threads, 'thread')} oversubscribe a node with {node.usable_cores} cores"
-            warnings.append(Notice(field=_where_they_are_asked_for(search), message=text))
-        if counts.cores and ranks > counts.cores:
-            text = f"{counted(counts.cores, 'core')} per node requested, but the {ranks} ranks of a node take one each"
-            warnings.append(Notice(field="job_options.core_count", message=text))
-        shapes.append(replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt, numa_mode=numa))
-    return Shapes(tuple(dict.fromkeys(shapes)), tuple(why), tuple(warnings))
+    most = _usual_ranks(search, gpus)
+    ranks = counts.even_ranks(min(most, _on_enough_nodes(search), _with_cores(search, gpus), fitting := _with_memory(search, gpus)))
+    if fitting < most:
+        why.append(f"ranks per node: at most {fitting}, because {memory.demand(search.request)}")
+    threads = counts.threads_per_rank or (1 if search.single_threaded else max(1, share // ranks))
+    smt = node is not None and node.needs_hyperthreads(ranks * threads)
+    if node and ranks * threads > node.hardware_threads:
+        text = f"{ranks} ranks x {counted(threads, 'thread')} oversubscribe a node with {node.usable_cores} cores"
+        warnings.append(Notice(field=_where_they_are_asked_for(search), message=text))
+    if counts.cores and ranks > counts.cores:
+        text = f"{counted(counts.cores, 'core')} per node requested, but the {ranks} ranks of a node take one each"
+        warnings.append(Notice(field="job_options.core_count", message=text))
+    shape = replace(base, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=smt)
+    return Shapes((shape,), tuple(why), tuple(warnings))
 
 
 def _where_they_are_asked_for(search: CandidateSearch) -> str:
@@ -125,27 +124,22 @@ def _topology_gpus(search: CandidateSearch) -> int:
     return node.accelerators if search.distributed else 1
 
 
-def _rank_counts(search: CandidateSearch, gpus: int) -> Iterable[tuple[int, int | None]]:
-    """Ranks per node, each with the number of NUMA domains that it needs (``None``: any).
-
-    One rank for each GPU or NUMA domain is a rule of thumb, if a rank does not drive all GPUs of its node; a given total of ranks may need
-    more on each of the nodes that a job can have.
-    """
+def _usual_ranks(search: CandidateSearch, gpus: int) -> int:
+    """Ranks per node: by the rule of thumb one for each GPU or NUMA domain, if a rank does not drive all GPUs of its node; a given total of
+    ranks may need more on each of the nodes that a job can have."""
     request, counts, node = search.request, search.counts, search.target.node
     if counts.ranks_per_node:
-        return [(counts.ranks_per_node, None)]
+        return counts.ranks_per_node
     if not search.distributed:
-        return [(1, None)]
+        return 1
     if gpus and (node is None or request.optimisation.app_type in LEARNING):
-        return [(_needed(search) if drives_all_gpus(request) else gpus, None)]
+        return _needed(search) if drives_all_gpus(request) else gpus
     if node is None:
-        return [(counts.ranks or 1, None)]
+        return counts.ranks or 1
     if not gpus and (counts.threads_per_rank or search.single_threaded):
-        return [(_most(search), None)]
+        return _most(search)
     domains, needed = node.standard_numa_domains, _needed(search)
-    if gpus or needed > domains:
-        return [(max(gpus or domains, needed), None)]
-    return [(domains, domains if node.numa_modes else None)]
+    return max(gpus or domains, needed)
 
 
 def _needed(search: CandidateSearch) -> int:
