@@ -106,6 +106,15 @@ def test_a_log_file_in_which_nothing_is_looked_for_is_told(metric: dict[str, Any
     assert [each.field for each in warnings if each.field == "application.metric_file"] == ["application.metric_file"] * (not metric)
 
 
+@pytest.mark.parametrize("counts", [{}, {"process_count_per_node": 2}])
+def test_the_usual_numa_mode_of_nodes_is_in_no_record(counts: Mapping[str, int]) -> None:
+    """The same layout by rule of thumb and by the request: results of both are of one run."""
+    usual = Node.model_validate({"processor": "epyc", "sockets": 2, "cores": 64, "numa_modes": [{"domains": 2, "standard": True}]})
+    text = script(site(usual, nodes=8, name="here"), counts, SPREAD, app_type="python", executable="train.py", app_tag="net")
+    assert '"ranks_per_node": 2, ' in text
+    assert "numa_mode" not in text
+
+
 @pytest.mark.parametrize(
     ("framework", "scheduler", "srun"),
     [
