@@ -81,8 +81,8 @@ def test_a_name_that_the_form_does_not_have_is_found() -> None:
 
 def test_sentences_name_fields_as_the_form_does() -> None:
     """Those that it has, and whole names alone."""
-    told = form.in_words("name it (workload.dataset) or set max_nodes; optimisation.workload.epochs, application.mpi_ranks, x.target.name.y")
-    assert told == "name it ('Data set or problem') or set 'At most this many nodes'; 'Epochs', application.mpi_ranks, x.target.name.y"
+    told = form.in_words("name it (workload.dataset) or set max_nodes; optimisation.workload.epochs, application.build, x.target.name.y")
+    assert told == "name it ('Data set or problem') or set 'At most this many nodes'; 'Epochs', application.build, x.target.name.y"
 
 
 @pytest.mark.parametrize("program", [key for key, _ in form.programs()])
