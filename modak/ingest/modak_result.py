@@ -82,7 +82,7 @@ def _failed_run(document: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _what_is_known(document: Mapping[str, Any], status: str | None) -> str:
     """Why a run that did not fail has no results, as far as status and file say."""
-    if status in map(str, NO_PROGRAM):
+    if status in [str(number) for number in NO_PROGRAM]:
         return ": the program, or one that it needs, was not found, or may not be executed"
     if status != "0":
         return ""
