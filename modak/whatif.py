@@ -16,6 +16,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "nodes": ("job_options", "node_count"),
     "ranks": ("job_options", "process_count_per_node"),
     "threads": ("application", "threads"),
+    "cores": ("job_options", "core_count"),
     "gpus": ("job_options", "request_gpus"),
     "objective": ("optimisation", "objective", "minimise"),
     "deadline": ("optimisation", "objective", "deadline"),
@@ -36,7 +37,7 @@ given by their dotted path."""
 AMOUNTS: Final = {"node-hours": "node_hours", "energy": "energy_kwh", "cost": "cost"}
 """What a choice takes, with its field."""
 _COUNTS: Final = (
-    *map(NAMES.__getitem__, ("nodes", "ranks", "threads", "gpus")),
+    *map(NAMES.__getitem__, ("nodes", "ranks", "threads", "cores", "gpus")),
     ("application", "mpi_ranks"),
     ("optimisation", "objective"),
 )

@@ -29,10 +29,10 @@ def of_epochs(told: dict[str, Any]) -> dict[str, Any]:
 def test_names_stand_for_fields() -> None:
     """Short ones, and dotted paths; numbers and switches are read."""
     found = with_changes(
-        {"job": {"target": {"name": "a"}}}, "nodes=8, system=b,amount=2 ns,steps=9,optimisation.ai_training.tensorflow.xla=on"
+        {"job": {"target": {"name": "a"}}}, "nodes=8,cores=4, system=b,amount=2 ns,steps=9,optimisation.ai_training.tensorflow.xla=on"
     )
     wanted = {"ai_training": {"tensorflow": {"xla": True}}, "workload": {"amount": "2 ns", "steps": 9}}
-    assert found == {"job": {"target": {"name": "b"}, "job_options": {"node_count": 8}, "optimisation": wanted}}
+    assert found == {"job": {"target": {"name": "b"}, "job_options": {"node_count": 8, "core_count": 4}, "optimisation": wanted}}
 
 
 @pytest.mark.parametrize("text", ["2.10", "007", "1_000"])

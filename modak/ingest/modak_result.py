@@ -10,7 +10,7 @@ from modak.ingest import documents
 from modak.ingest.documents import objects, text, within
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
-from modak.results.failures import STOPPED, metric_of_status
+from modak.results.failures import NO_PROGRAM, STOPPED, metric_of_status
 
 SOURCE: Final = "job {}, plan {}"
 """The source of a row, by the number of the job, or of the array of jobs, and the plan."""
@@ -59,7 +59,7 @@ class ModakResult:
         elif _ended_well(document):
             found.leave(document.line, f"what follows the run failed with status {status}: neither its time nor a failure counts")
         elif not results:
-            found.leave(document.line, f"the run ended with status {status}{_without_results(document) if status == '0' else ''}")
+            found.leave(document.line, f"the run ended with status {status}{_what_is_known(document, status)}")
         if results and document.get("metric_read") is False:
             found.note(document.line, "the metric was not found, only the time of the run: its output says why, or that it is not whole")
         for one in results:
@@ -80,8 +80,12 @@ def _failed_run(document: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**run, "measured_at": document.get("ended"), "metric": metric, "value": value} if metric else None
 
 
-def _without_results(document: Mapping[str, Any]) -> str:
-    """Why a run that ended well has no results, as far as the file says."""
+def _what_is_known(document: Mapping[str, Any], status: str | None) -> str:
+    """Why a run that did not fail has no results, as far as status and file say."""
+    if status in [str(number) for number in NO_PROGRAM]:
+        return ": the program, or one that it needs, was not found, or may not be executed"
+    if status != "0":
+        return ""
     part = "unfinished" in document or "earlier" in document
     return ", but may be a part of one: it was told to stop, or what ran before is not known" if part else " and has no results"
 

@@ -29,10 +29,10 @@ has one of its own where Slurm saw the former (``SIG_OOM`` in Slurm's source): o
 _STOPPED: Final = tuple(128 + signal for signal in (1, 2, 10, 12, 15, 24))
 """HUP, INT, USR1, USR2, TERM or XCPU ended it: somebody sent that, or the scheduler at a limit or before it; or ``srun``, because one rank
 failed."""
-_CHECKS: Final = range(70, 83)
-"""A check of the node ended the job before its run: see ``docs/scripts.md``."""
-_NO_PROGRAM: Final = (126, 127)
-"""The shell may not run the program, or has not found it."""
+NO_PROGRAM: Final = (126, 127)
+"""The shell, or the dynamic loader, found no program, library or permission: a mistake in the job, whatever its configuration."""
+_NOT_BEGUN: Final = (*range(70, 83), *NO_PROGRAM)
+"""Or a check of the node ended the job before its run: see ``docs/scripts.md``."""
 
 
 def metric_of_status(status: int, lacked_memory: bool | None = None) -> str | None:
@@ -44,7 +44,7 @@ def metric_of_status(status: int, lacked_memory: bool | None = None) -> str | No
     >>> metric_of_status(137, lacked_memory=False), metric_of_status(143, lacked_memory=False), metric_of_status(143, lacked_memory=True)
     ('failed_runs', 'failed_runs', 'out_of_memory')
     """
-    if status == 0 or status in _CHECKS or status in _NO_PROGRAM:
+    if status == 0 or status in _NOT_BEGUN:
         return None
     if status in _STOPPED and lacked_memory is None:
         return STOPPED

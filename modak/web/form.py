@@ -100,6 +100,8 @@ _GOAL: Final = (
         "number",
     ),
     Field("nodes", "Exactly this many nodes", "job_options.node_count", "empty: MODAK chooses", "number"),
+    Field("threads", "Threads of a process", "application.threads", "1: the program uses one core; empty: MODAK chooses", "number"),
+    Field("memory", "Memory per node", "job_options.memory_limit", "empty: the part that goes with the cores", example="16 GB"),
     Field("gpus", "GPUs per node", "job_options.request_gpus", "empty: MODAK chooses", "number"),
 )
 FORM: Final = {"What to run": _RUN, "Where": _PLACE, "Goal": _GOAL}

@@ -78,6 +78,7 @@ def test_ranks_that_were_ended_lacked_memory_if_the_job_says_so(tmp_path: Path, 
         (1, "the run failed with status 1, and counts as failed_runs"),
         (143, "the run was stopped after 3.5 s (status 143): it takes longer than that"),
         (74, "the run ended with status 74; left out"),
+        (127, "the run ended with status 127: the program, or one that it needs, was not found, or may not be executed; left out"),
     ],
 )
 def test_a_failed_run_is_noted(tmp_path: Path, status: int, note: str) -> None:

@@ -14,7 +14,7 @@ FILLED = {
     **{"command": "python3 train.py --epochs 20", "program": "tensorflow", "distributed": "yes", "application": "3dgan"},
     **{"dataset": "clic-calorimeter", "epochs": "20", "system": "supermuc-ng", "account": "pr12ab", "partition": ""},
     **{"image": " ", "wall_time": "02:00:00", "minimise": "node_hours", "deadline": "01:00:00", "confidence": "0.9", "max_nodes": "64"},
-    **{"nodes": "", "gpus": "", "batch": "8", "runtime": "charliecloud", "pattern": "took ([0-9.]+) s"},
+    **{"nodes": "", "gpus": "", "threads": "12", "memory": "64 GB", "batch": "8", "runtime": "charliecloud", "pattern": "took ([0-9.]+) s"},
 }
 METRIC = {"name": "epoch_time", "unit": "s", "pattern": "took ([0-9.]+) s"}
 
@@ -23,8 +23,8 @@ def test_fields_become_the_request_that_they_mean() -> None:
     """Empty ones are left out; numbers are numbers."""
     assert form.document(FILLED) == {
         "job": {
-            "application": {"app_type": "python", "executable": "python3 train.py --epochs 20"},
-            "job_options": {"account": "pr12ab", "wall_time_limit": "02:00:00"},
+            "application": {"app_type": "python", "executable": "python3 train.py --epochs 20", "threads": 12},
+            "job_options": {"account": "pr12ab", "wall_time_limit": "02:00:00", "memory_limit": "64 GB"},
             "target": {"name": "supermuc-ng", "container_runtime": "charliecloud"},
             "optimisation": {
                 "app_type": "ai_training",
@@ -81,8 +81,8 @@ def test_a_name_that_the_form_does_not_have_is_found() -> None:
 
 def test_sentences_name_fields_as_the_form_does() -> None:
     """Those that it has, and whole names alone."""
-    told = form.in_words("name it (workload.dataset) or set max_nodes; optimisation.workload.epochs, application.threads, x.target.name.y")
-    assert told == "name it ('Data set or problem') or set 'At most this many nodes'; 'Epochs', application.threads, x.target.name.y"
+    told = form.in_words("name it (workload.dataset) or set max_nodes; optimisation.workload.epochs, application.build, x.target.name.y")
+    assert told == "name it ('Data set or problem') or set 'At most this many nodes'; 'Epochs', application.build, x.target.name.y"
 
 
 @pytest.mark.parametrize("program", [key for key, _ in form.programs()])
@@ -106,7 +106,7 @@ def test_a_request_fills_in_the_form_that_made_it(program: str, spread: dict[str
     "job",
     [
         {"application": {"app_tag": "a"}},
-        {"application": {"executable": "a", "threads": 4}},
+        {"application": {"executable": "a", "mpi_ranks": 4}},
         {"application": {"executable": "a \\\n--all"}},
         "text",
         {},
