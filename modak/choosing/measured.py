@@ -51,10 +51,10 @@ def _evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], 
     here = [curve for curve in curves if was_measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (is_allowed(curve.series.compiler, allowed) or None not in allowed)]
     spelt = _spelt(own)
-    for curve in _comparable(own, curves, request, allowed) or filter(_tells_layout, own):
-        for known in _shapes_of(curve, target.node, request):
-            shape = replace(known, framework=front_end, compiler=spelt.get(same_name(known.compiler), known.compiler))
-            yield _as_asked(shape, request, allowed, host)
+    those = _comparable(own, curves, request, allowed) or filter(_tells_layout, own)
+    for known in dict.fromkeys(shape for curve in those for shape in _shapes_of(curve, target.node, request)):
+        shape = replace(known, framework=front_end, compiler=spelt.get(same_name(known.compiler), known.compiler))
+        yield _as_asked(shape, request, allowed, host)
 
 
 def _comparable(own: Sequence[Curve], known: Sequence[Curve], request: Request, allowed: frozenset[str | None]) -> list[Curve]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from operator import itemgetter
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -70,7 +71,10 @@ class SeriesKey(Fact):
 
     def __hash__(self) -> int:
         """Of all fields; parameters are a mapping, which has no hash of its own."""
-        return hash(frozenset({**self.__dict__, "params": frozenset(self.params.items())}.items()))
+        return hash((_all_but_params(self.__dict__), frozenset(self.params.items())))
+
+
+_all_but_params: Final = itemgetter(*(name for name in SeriesKey.model_fields if name != "params"))
 
 
 class Result(Fact):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from modak.arrays import Array
+from modak.arrays import Array, median
 from modak.facts import Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import merging, startup
@@ -63,7 +63,7 @@ def _with_start(cells: Sequence[Cell]) -> Sequence[Cell]:
     for whole, part in startup.pairs(by_series):
         walls, speeds = by_series[whole], by_series[part]
         both = walls.keys() & speeds.keys()
-        medians = ([float(np.median(of[layout].values)) for layout in both] for of in (walls, speeds))
+        medians = ([median(of[layout].values) for layout in both] for of in (walls, speeds))
         if both and startup.maybe_part(part) and startup.of_a_part(*medians):
             continue
         for layout in both:
@@ -143,7 +143,7 @@ def _of_work(cell: Cell, start_up: startup.StartUp, part: Array) -> Cell:
     values = np.array(cell.values)
     values = values / (1 - part) if metric_of(cell.series).is_rate else values * (1 - part)
     starting = np.array(cell.starting or np.zeros_like(values)) + start_up.seconds
-    unsure = start_up.error / start_up.seconds * float(np.median(part / (1 - part)))
+    unsure = start_up.error / start_up.seconds * median(part / (1 - part))
     return replace(cell, values=array("d", values.tolist()), starting=array("d", starting.tolist()), unsure=unsure)
 
 

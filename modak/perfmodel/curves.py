@@ -14,7 +14,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from modak.arrays import Array, Flags
+from modak.arrays import Array, Flags, median
 from modak.facts import Fact, Layout, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import scaling, startup
@@ -240,7 +240,7 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
         ranks_per_gpu=part.ranks_per_gpu,
         threads_on=part.threads_on,
         sizes=sizes,
-        costs=tuple(float(np.median(of.cost(each))) for each in values),
+        costs=tuple(median(of.cost(each)) for each in values),
         repeats=tuple(map(len, values)),
         nodes=tuple(max(cell.layout.nodes or 1 for cell in by_size[size]) for size in sizes),
         scatter=_scatter(part.cells),

@@ -275,7 +275,9 @@ def switched_on(evidence: Any, asked: Any, measures: AbstractSet[str]) -> bool:
 
 def same_value(one: str | None, other: str) -> bool:
     """Whether two parameters are equal, in any spelling: ``1e6`` is ``1000000``, and ``1.10`` is ``1.1``, because requests have numbers."""
+    if one is None or one == other:
+        return one is not None
     try:
-        return one is not None and (same_parameter(one) == same_parameter(other) or float(one) == float(other))
+        return float(one) == float(other)
     except ValueError:
-        return False
+        return same_parameter(one) == same_parameter(other)

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from modak.arrays import Array
+from modak.arrays import Array, median
 from modak.errors import DataError
 from modak.facts import Fact, SeriesKey
 from modak.grouping import grouped
@@ -77,7 +77,7 @@ def of_runs(seconds: Sequence[float]) -> StartUp | None:
     if not seconds:
         return None
     deviation = float(np.std(seconds, ddof=1)) if len(seconds) > 1 else 0.0
-    return StartUp(seconds=max(0.0, float(np.median(seconds))), deviation=deviation, runs=len(seconds))
+    return StartUp(seconds=max(0.0, median(seconds)), deviation=deviation, runs=len(seconds))
 
 
 def of_lengths(runs: Mapping[float, Sequence[float]]) -> StartUp | None:
@@ -94,7 +94,7 @@ def of_lengths(runs: Mapping[float, Sequence[float]]) -> StartUp | None:
     if not runs or max(runs) < LONGER * min(runs):
         return None
     with np.errstate(all="ignore"):  # times that overflow are of no run
-        lengths, times, counts = np.array([*runs]), np.array([*map(np.median, runs.values())]), np.array([*map(len, runs.values())])
+        lengths, times, counts = np.array([*runs]), np.array([*map(median, runs.values())]), np.array([*map(len, runs.values())])
         weights = counts * (times.min() / times) ** 2
         length, time = np.average(lengths, weights=weights), np.average(times, weights=weights)
         spread = weights @ (lengths - length) ** 2
@@ -116,7 +116,7 @@ def usual(several: Sequence[StartUp]) -> StartUp | None:
     if len(each) < 2:
         return each[0] if each else None
     found = of_runs([one.seconds for one in each for _ in range(one.runs)])
-    return found and found.model_copy(update={"error": float(np.median([one.error for one in each]))})
+    return found and found.model_copy(update={"error": median([one.error for one in each])})
 
 
 def pairs(keys: Iterable[SeriesKey]) -> Iterator[tuple[SeriesKey, SeriesKey]]:

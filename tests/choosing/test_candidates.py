@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.essence import essence
 from modak.choosing.grids import node_grid
+from modak.choosing.measured import evidence_shapes
 from modak.choosing.unmeasured import with_unmeasured
 from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
@@ -263,6 +264,13 @@ def test_layouts_of_other_problem_sizes_are_candidates_where_they_can_be_compare
         for cells in sizes
     ]
     assert layouts(of_mpi(known, results, optimisation={"workload": {"params": {"cells": 64}}})) == chosen
+
+
+def test_a_layout_in_which_many_problem_sizes_were_measured_is_looked_at_once(known: Known) -> None:
+    """There may be thousands of sizes, of few layouts."""
+    results = [ran(10.0 * cells, nodes=1, ranks_per_node=4, threads_per_rank=12, params={"cells": str(cells)}) for cells in (16, 32, 64)]
+    request = asked(application__app_type="mpi", optimisation={"workload": {"params": {"cells": 64}}})
+    assert len(evidence_shapes(request, resolve(request, known(None)), fit(results), None)) == 1
 
 
 @pytest.mark.parametrize(
