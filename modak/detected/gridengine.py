@@ -34,12 +34,12 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
         most |= {name: max(number, most.get(name, 0)) for name, number in slots.items()}
     if not most:
         return None
-    queues = _settings(shown.text, "qname")
-    told, rules = answers["qconf-sp"], _settings(answers["qconf-sp"].text, "pe_name")
-    chosen = _chosen([queues.get(name, {}) for name in most], rules, max(most.values()))
+    told = answers["qconf-sp"]
+    settings, rules = _settings(shown.text, "qname"), _settings(told.text, "pe_name")
+    queues = {name: settings.get(name, {}) for name in most}
+    chosen = _chosen([*queues.values()], rules, max(most.values()))
     found = tuple(
-        replace(_queue(name, number, queues.get(name, {}), chosen), max_nodes=_most_nodes(queues.get(name, {}), rules))
-        for name, number in sorted(most.items())
+        replace(_queue(name, most[name], fields, chosen), max_nodes=_most_nodes(fields, rules)) for name, fields in sorted(queues.items())
     )
     nodes = tuple(replace(node, partitions=tuple(slots), cpus=max(slots.values(), default=0) or None) for node, slots in hosts)
     return Cluster(
@@ -50,7 +50,7 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
         from_nodes=listed.command,
         directives=tuple(f"-pe {name}" for name in chosen),
         from_directives=told.command,
-        shows_lists=most.keys() <= queues.keys(),
+        shows_lists=most.keys() <= settings.keys(),
     )
 
 

@@ -185,11 +185,10 @@ def _limited(seen: SeenPartition, own: SeenQos | None, known: Mapping[str, SeenQ
     allowed, denied = ({name.casefold() for name in lists.get(field, ())} for field in ("allowed_qos", "denied_qos"))
     named = [one for name, one in known.items() if (name in allowed if allowed else name not in denied)]
     there = [within(one, seen) for one in named]
-    return replace(
-        seen,
-        qualities=tuple(one for one in there if one != within(SeenQos(one.name), seen)),
-        conditions=(*seen.conditions, *(text for one in (*([own] if own else []), *named) for text in (*one.others, *_instead(one, own)))),
-    )
+    narrower = tuple(one for one in there if one != within(SeenQos(one.name), seen))
+    all_of_them = (*([own] if own else []), *named)
+    beyond = (text for one in all_of_them for text in (*one.others, *_instead(one, own)))
+    return replace(seen, qualities=narrower, conditions=(*seen.conditions, *beyond))
 
 
 def _instead(one: SeenQos, own: SeenQos | None) -> tuple[str, ...]:

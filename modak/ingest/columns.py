@@ -101,7 +101,7 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
     if loading and not sizes and _help_together(strange):
         options = headings.together(hints, set(columns).difference(unknown), absent)
         yield strange[0], f"options to start from, if what is said below is right: {options}"
-    yield from _unknown({name: hint.text if hint else "" for name, hint in hints.items()}, loading=loading)
+    yield from _unknown(hints, loading=loading)
 
 
 def _help_together(strange: Sequence[str]) -> bool:
@@ -109,18 +109,18 @@ def _help_together(strange: Sequence[str]) -> bool:
     return MANY <= len(strange) <= MOST_TOGETHER and not any(map(NUMERIC.fullmatch, strange))
 
 
-def _unknown(hints: Mapping[str, str], *, loading: bool) -> Iterator[tuple[str, str]]:
+def _unknown(hints: Mapping[str, headings.Hint | None], *, loading: bool) -> Iterator[tuple[str, str]]:
     """A message for each unknown column, with the text of its hint. ``loading``: those that may be anything share one, and the first
     message says how options rename columns."""
-    said = {name: f"unknown column {quoted(name)}{f'; {hint}' if hint else ''}" for name, hint in hints.items()}
-    anything = [name for name, hint in hints.items() if hint.startswith(headings.OPEN)]
+    said = {name: f"unknown column {quoted(name)}{f'; {hint.text}' if hint else ''}" for name, hint in hints.items()}
+    anything = [name for name, hint in hints.items() if hint and hint.text.startswith(headings.OPEN)]
     if loading and len(anything) > 1:
         first, *others = anything
         shown = listed([quoted(each) for each in anything], _SHOWN)
         called = headings.renaming(first, headings.parameter(first))
         said[first] = f"unknown columns {shown}; those that are parameters of the run are called 'params.NAME' ({called})"
         said = {name: text for name, text in said.items() if name not in others}
-    names = f"; the columns are {', '.join(COLUMNS)}" if any(headings.OPEN in hint for hint in hints.values()) else ""
+    names = f"; the columns are {', '.join(COLUMNS)}" if any(hint and headings.OPEN in hint.text for hint in hints.values()) else ""
     ways = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out{_EVERY if len(hints) > 1 else ''}"
     for place, (name, text) in enumerate(said.items()):
         yield name, text if place or not loading else f"{text}{ways}"

@@ -102,22 +102,32 @@ def _options(model: type[dsl.FrameworkOptions], value: Any, path: str) -> Read:
     notes += layer + twice
     at = {name: join(path, label(key)) for name, key in keys.items()}
     given = {name: content[key] for name, key in keys.items()}
-    values = dict(given)
-    read_here = {name: reader for name, reader in _readers(model).items() if name in values}
-    for name, reader in read_here.items():
-        got = reader(given[name], at[name])
-        notes += got.notes
-        if got.faults:
-            return Read(model(), notes, got.faults)
-        values[name] = None if got.value is LEFT_OUT else got.value
-    usable, left = _usable(model, values)
+    here = _read_here(model, given, at)
+    notes += here.notes
+    if here.faults:
+        return Read(model(), notes, here.faults)
+    usable, left = _usable(model, {**given, **here.value})
     notes += opened.notes + tuple(Fault(at[name], why) for name, why in left.items())
     read = checked(model, usable, path, {name: label(key) for name, key in keys.items()}, Read(LEFT_OUT, notes))
     if read.faults:
         return read
-    pairs = ((name, given[name], getattr(read.value, name, None)) for name in usable if name not in read_here)
+    pairs = ((name, given[name], getattr(read.value, name, None)) for name in usable if name not in here.value)
     changed = (Fault(at[name], f"{shown(old)} is read as {shown(new)}") for name, old, new in pairs if not _is_same(new, old))
     return read._replace(notes=(*read.notes, *changed))
+
+
+def _read_here(model: type[dsl.FrameworkOptions], given: Mapping[str, Any], at: Mapping[str, str]) -> Read:
+    """The values of the fields that have a reader of their own (``None``: left out), up to the first that cannot be used."""
+    values: dict[str, Any] = {}
+    notes: tuple[Fault, ...] = ()
+    for name, reader in _readers(model).items():
+        if name in given:
+            got = reader(given[name], at[name])
+            notes += got.notes
+            if got.faults:
+                return Read(values, notes, got.faults)
+            values[name] = None if got.value is LEFT_OUT else got.value
+    return Read(values, notes)
 
 
 def _layer(model: type[dsl.FrameworkOptions], content: Mapping[str, Any], path: str) -> tuple[Mapping[str, Any], tuple[Fault, ...]]:

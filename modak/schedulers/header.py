@@ -218,10 +218,14 @@ def _in_the_sites_words(
     site = {setting: " ".join(option) for setting, option in _by_setting(own, synonyms)}
     usual = [option for option in chosen if _flag(option) in asking]
     at = chosen.index(usual[0]) if usual else len(chosen)
-    others = [[each for each in _by_setting(part, synonyms) if each[1] not in usual] for part in (chosen[:at], chosen[at:])]
-    before, after = ([option for setting, option in part if setting not in site] for part in others)
-    header = (*before, *own, *after)
-    return header, (*_replaced((each for part in others for each in part), site), *_lost(job, usual, header))
+    before = _by_setting(chosen[:at], synonyms)
+    after = _by_setting([option for option in chosen[at:] if option not in usual], synonyms)
+
+    def kept(part: Iterable[tuple[str, Option]]) -> Iterator[Option]:
+        return (option for setting, option in part if setting not in site)
+
+    header = (*kept(before), *own, *kept(after))
+    return header, (*_replaced((*before, *after), site), *_lost(job, usual, header))
 
 
 def _filled(text: str, values: Mapping[str, int]) -> str:

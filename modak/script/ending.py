@@ -296,10 +296,10 @@ def _written(job: JobSpec, report: Report, scheduler: Scheduler) -> Iterator[Lin
     if before:
         yield assign("MODAK_BEFORE", *before)
         yield ours(with_lines(_EARLIER, ["one" if report.file else "each"]))
-    yield _functions(_kinds(job, report, scheduler, chained=bool(before)), scheduler)
+    yield _functions(_kinds(job, report, scheduler, metric=bool(pattern), chained=bool(before)), scheduler)
 
 
-def _kinds(job: JobSpec, report: Report, scheduler: Scheduler, *, chained: bool) -> frozenset[str]:
+def _kinds(job: JobSpec, report: Report, scheduler: Scheduler, *, metric: bool, chained: bool) -> frozenset[str]:
     """The words for what the report may have to say. ``chained``: the job may continue the run of earlier ones."""
     of_run = {
         "named": True,
@@ -309,7 +309,7 @@ def _kinds(job: JobSpec, report: Report, scheduler: Scheduler, *, chained: bool)
     }
     of_all = {
         "chained": chained,
-        "metric": pattern_of(job),
+        "metric": metric,
         "folder": report.file and "/" in report.file,
     }
     told = of_all | (of_run if names_run(job) else {})
