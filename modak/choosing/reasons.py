@@ -270,16 +270,16 @@ def _shape_text(decision: Decision, index: int) -> str:
 def _beside_counts(decision: Decision, shape: Shape) -> str:
     gpus, counts = shape.gpus_per_node, (shape.ranks_per_node, shape.threads_per_rank)
     alike = [each for each in decision.candidates.shapes if (each.ranks_per_node, each.threads_per_rank) == counts]
-    named = gpus != shape.ranks_per_node or any(each.gpus_per_node != gpus for each in alike)
+
+    def differs(name: str) -> bool:
+        return any(getattr(each, name) != getattr(shape, name) for each in alike)
+
+    mpi = shape.mpi if differs("mpi") else None
     parts = [
-        counted(gpus, "GPU") if gpus and named else "",
-        f"{shape.mpi or 'MPI'} of the {shape.mpi_from}"
-        if shape.mpi_from
-        else shape.mpi
-        if any(each.mpi != shape.mpi for each in alike)
-        else "",
-        "hyper-threads" if shape.hyperthreads else "",
-        counted(shape.numa_mode, "NUMA domain") if shape.numa_mode and any(each.numa_mode != shape.numa_mode for each in alike) else "",
+        counted(gpus, "GPU") if gpus and (gpus != shape.ranks_per_node or differs("gpus_per_node")) else None,
+        f"{shape.mpi or 'MPI'} of the {shape.mpi_from}" if shape.mpi_from else mpi,
+        "hyper-threads" if shape.hyperthreads else None,
+        counted(shape.numa_mode, "NUMA domain") if shape.numa_mode and differs("numa_mode") else None,
     ]
     said = ", ".join(filter(None, parts))
     return f" ({said})" if said else ""

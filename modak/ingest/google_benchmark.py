@@ -84,8 +84,20 @@ def _rows(one: LocatedObject, context: Mapping[str, Any], found: RowCollector) -
     }
     found.row(one.line, **cells, metric="real_time", value=text(one.get("real_time")), unit=text(one.get("time_unit")) or "ns")
     for key, metric, unit in (("items_per_second", "items_per_second", "items/s"), ("bytes_per_second", "bandwidth", "B/s")):
-        if text(one.get(key)):
-            found.row(one.line, **cells, metric=metric, value=text(one[key]), unit=unit)
+        if rate := text(one.get(key)):
+            found.row(one.line, **cells, metric=metric, value=_by_real_time(rate, one), unit=unit)
+
+
+def _by_real_time(rate: str, one: LocatedObject) -> str:
+    """A rate per second of real time. The library divides by the CPU time of all threads, unless a benchmark asks for another one: a second
+    thread that does as much again would not show, and what waits would be fast."""
+    if not {"real_time", "manual_time"}.isdisjoint((text(one.get("run_name")) or text(one.get("name")) or "").split("/")):
+        return rate
+    try:
+        cpu, real = (float(text(one.get(time)) or "") for time in ("cpu_time", "real_time"))
+        return repr(float(rate) * cpu / real)
+    except (ValueError, ZeroDivisionError):
+        return rate
 
 
 def _named(name: str) -> dict[str, str]:

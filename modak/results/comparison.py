@@ -64,16 +64,20 @@ def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[
     number, or the first by name).
 
     Suspect records, those without a value in the column, and bounds (:data:`modak.results.failures.STOPPED`) are left out. Scatter (the
-    standard deviation of logarithms) is pooled over all repeated runs.
+    standard deviation of logarithms) is pooled over all repeated runs of a metric: memory hardly varies where times do.
     """
     groups = _equal(records, column, values)
-    scatter = _pooled([cell for group in groups.values() for cell in group.values()])
+    cells: dict[str, list[Sequence[float]]] = defaultdict(list)
+    for equal, group in groups.items():
+        cells[dict(equal)["metric"]] += group.values()
+    scatter = {of: _pooled(several) for of, several in cells.items()}
     pairs = []
     for equal in sorted(groups, key=_in_order):
         group = groups[equal]
         order = values or sorted(group, key=lambda name: _in_order([(column, name)]))
         first, *others = (name for name in order if name in group)
-        pairs += [_pair(dict(equal), (first, group[first]), (other, group[other]), scatter) for other in others]
+        noise = scatter[dict(equal)["metric"]]
+        pairs += [_pair(dict(equal), (first, group[first]), (other, group[other]), noise) for other in others]
     return pairs
 
 

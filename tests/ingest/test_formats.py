@@ -406,6 +406,23 @@ def test_google_benchmarks_are_repetitions_without_their_aggregates() -> None:
     assert {row["unit"] for row in found} == {"s", "items/s", "B/s"}
 
 
+@pytest.mark.parametrize(
+    ("name", "cpu_time", "rate"),
+    [
+        ("wait/threads:2", {"cpu_time": 0.1}, 5.0),
+        ("wait/real_time/threads:2", {"cpu_time": 0.1}, 500.0),
+        ("wait/manual_time", {"cpu_time": 0.1}, 500.0),
+        ("wait", {}, 500.0),
+    ],
+)
+def test_rates_of_a_google_benchmark_are_by_real_time(name: str, cpu_time: dict[str, float], rate: float) -> None:
+    """The library counts by CPU time unless the benchmark says otherwise: what waits for 10 ms and computes for 0.1 would be fast."""
+    one = {"name": name, "run_name": name, "run_type": "iteration", "real_time": 10.0, "time_unit": "ms", "items_per_second": 500.0}
+    text = json.dumps({"context": {"num_cpus": 2}, "benchmarks": [one | cpu_time]})
+    (batch,) = table(from_bytes(text.encode(), "r")).batches()
+    assert batch.values.tolist() == pytest.approx([0.01, rate])
+
+
 def test_the_median_of_a_google_benchmark_stands_for_repetitions_that_were_not_written() -> None:
     """`--benchmark_report_aggregates_only`. Beside repetitions it is left out."""
     document = json.loads((DATA / "google-benchmark-1.7.1.json").read_text())

@@ -62,6 +62,16 @@ def test_the_noise_of_a_difference_is_that_of_two_medians(repeats: int, least: f
         assert compare([*records(**values), *(others if repeats == 1 else [])], "system")[0].beyond_noise is beyond
 
 
+def test_the_noise_is_that_of_the_metric() -> None:
+    """Times that scatter hide no difference in memory, and memory that is always the same makes none of theirs certain."""
+    steady = [{**run, "metric": "memory", "unit": "B"} for run in records(one=[4.0] * 9, two=[4.1] * 9)]
+    times = records(one=[10.0, 11.0, 12.0], two=[11.5, 12.5, 13.5])
+    assert {pair.equal["metric"]: pair.beyond_noise for pair in compare([*times, *steady], "system")} == {
+        "wall_time": False,
+        "memory": True,
+    }
+
+
 def test_equal_medians_are_neither_better() -> None:
     """Whatever the metric says of more."""
     assert [pair.better for pair in compare(records(one=[10.0], two=[10.0]), "system")] == [None]
