@@ -490,16 +490,20 @@ def _array(chosen: Chosen) -> str | None:
 
 
 def _serial(chosen: Chosen) -> str | None:
-    """Each job of an array is given all cores of a node by the rule of thumb, though its program may use one of them."""
-    options, shape = chosen.request.job_options, chosen.shape
+    """A job is given all cores of a node by the rule of thumb, though its program may use one of them; of an array, each one is."""
+    options, shape, application = chosen.request.job_options, chosen.shape, chosen.request.application
     cores = chosen.request.threads_per_rank or options.core_count
     guessed = shape.origin == "topology" and shape.workers_per_node == 1 < shape.threads_per_rank and not shape.gpus_per_node
-    if _array(chosen) is None or cores or not guessed or chosen.nodes > 1 or not leaves_threads_open(chosen.request):
+    if cores or not guessed or chosen.nodes > 1 or not leaves_threads_open(chosen.request):
         return None
-    whole = chosen.target.gives_whole_nodes or options.node_exclusive
-    share = "" if whole else "give application.threads 1, so that jobs share nodes where the site allows it, or "
-    many = f"{share}let one job start as many runs at once: \"sh -c 'seq 0 99 | xargs -n 1 -P $MODAK_THREADS ./run.sh'\""
-    return f"each job of the array is given all {shape.threads_per_rank} cores of a node; if the program uses one of them, {many}"
+    array, whole = _array(chosen) is not None, chosen.target.gives_whole_nodes or options.node_exclusive
+    share = "give application.threads 1, so that jobs share nodes where the site allows it"
+    all_cores = f"all {shape.threads_per_rank} cores of a node; if the program uses one of them"
+    if not array:
+        told = whole or not application.command or "MODAK_THREADS" in line(application.command)
+        return None if told else f"the job is given {all_cores}, {share}"
+    many = f"{'' if whole else f'{share}, or '}let one job start as many runs at once"
+    return f"each job of the array is given {all_cores}, {many}: \"sh -c 'seq 0 99 | xargs -n 1 -P $MODAK_THREADS ./run.sh'\""
 
 
 def _around(chosen: Chosen) -> str | None:

@@ -382,12 +382,14 @@ def test_the_work_of_all_jobs_of_an_array_is_told(known: Known, array: str, said
         ({"job_options": {"job_array": "0-9", "node_exclusive": True}}, "uses one of them, let one job start as many runs at once"),
         ({"application": {"executable": "./run", "threads": 20}}, ""),
         ({"optimisation": {"app_type": "hpc", "hpc": {"openmp": {}}}}, ""),
-        ({"job_options": {"job_array": "0"}}, ""),
-        ({"job_options": {}}, ""),
+        ({"job_options": {"job_array": "0"}}, "the job is given all 20 cores of a node; if the program uses one of them"),
+        ({"job_options": {}}, "the job is given all 20 cores of a node; if the program uses one of them, give application.threads 1"),
+        ({"job_options": {"node_exclusive": True}}, ""),
+        ({"job_options": {}, "application": {"executable": "./run ${MODAK_THREADS}"}}, ""),
     ],
 )
-def test_jobs_of_an_array_are_not_given_a_node_each_without_a_word(known: Known, job: dict[str, Any], told: str) -> None:
-    """A sweep of short serial runs would keep a whole node busy with each."""
+def test_jobs_are_not_given_a_node_each_without_a_word(known: Known, job: dict[str, Any], told: str) -> None:
+    """A short serial run, or a sweep of them, would keep a whole node busy."""
     whole = {"application": {"executable": "./run"}, "target": {"name": "hlrs-testbed"}, "job_options": {"job_array": "0-9"}} | job
     advice = recommend(normalise({"job": whole}).request, known(None)).advice
     assert [told in each for each in advice if "if the program uses one of them" in each] == [True] * bool(told)
