@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
@@ -110,6 +110,13 @@ class Figures(NamedTuple):
     """The largest count of each kind within a node; one that no row has is left out."""
     for_each_node: Mapping[str, Span]
     """The same counts divided by the number of nodes."""
+    on_nodes: Sequence[tuple[int, float, float]] = ()
+    """Each number of nodes, ascending, with its least and its largest value; only read if they :attr:`may_go_with_nodes`."""
+
+    @property
+    def may_go_with_nodes(self) -> bool:
+        """Whether what the values are on each number of nodes may be worth a note: there are several, and the values differ as much."""
+        return LEAST_SIZES <= self.sizes <= MOST and self.most >= 2 ** (LEAST_SIZES - 1) * self.least
 
 
 class Scattered(NamedTuple):
@@ -129,10 +136,6 @@ class Paired(NamedTuple):
     layout: Layout
     whole: float
     work: float
-
-
-Best = Callable[[int, bool], Sequence[tuple[int, float]]]
-"""Of a series, by number: each number of nodes, ascending, with its best value; whether that is the largest."""
 
 
 def on_systems(known: Sequence[System], named: Mapping[str, int], touched: Collection[SeriesKey]) -> Iterator[str]:
@@ -155,7 +158,7 @@ def on_names(touched: Collection[SeriesKey], spelt: Spelt) -> Iterator[str]:
     yield from _sums(touched)
 
 
-def on_numbers(known: Sequence[System], changed: Mapping[int, SeriesKey], figures: Iterable[Figures], best: Best) -> Iterator[str]:
+def on_numbers(known: Sequence[System], changed: Mapping[int, SeriesKey], figures: Iterable[Figures]) -> Iterator[str]:
     """Notes on numbers that can hardly be what their column says: more nodes than there are, percentages, counts over all nodes, columns
     that were swapped, a row that sums up the others."""
     found: dict[str, list[str]] = {}
@@ -164,7 +167,7 @@ def on_numbers(known: Sequence[System], changed: Mapping[int, SeriesKey], figure
         key = changed[one.number]
         said = (
             *(_beyond(key, one, nodes_of), _no_nodes(one), *_over_all_nodes(one), _percentage(key, one), _summed(one)),
-            *(SWAPPED if _swapped(key, one, best) else None, PROBLEM if _slower_with_nodes(key, one, best) else None),
+            *(SWAPPED if _swapped(key, one) else None, PROBLEM if _slower_with_nodes(key, one) else None),
         )
         for what in filter(None, said):
             found.setdefault(what, []).append(series_label(key))
@@ -437,23 +440,23 @@ def _summed(one: Figures) -> str | None:
     return "one result without 'nodes', which counts for any number of them; if it sums up the others, take it out ('modak results doubt')"
 
 
-def _swapped(key: SeriesKey, one: Figures, best: Best) -> bool:
+def _swapped(key: SeriesKey, one: Figures) -> bool:
     """Whether times are numbers of nodes, each a power of two, and numbers of nodes are none: it looks so for columns that were swapped."""
     small = one.sizes == one.rows >= LEAST_SIZES and one.least >= 1 and one.most < (one.most_nodes or 0)
-    if not small or one.rows > MOST or key.unit != "s":
+    if not small or not one.may_go_with_nodes or key.unit != "s":
         return False
-    nodes, values = zip(*best(one.number, False), strict=True)
+    nodes, values, _ = zip(*one.on_nodes, strict=True)
     powers = all(math.frexp(value)[0] == 0.5 for value in values)
     return powers and sum(count & (count - 1) == 0 for count in nodes) <= 1 and list(values) == sorted(set(values), reverse=True)
 
 
-def _slower_with_nodes(key: SeriesKey, one: Figures, best: Best) -> bool:
+def _slower_with_nodes(key: SeriesKey, one: Figures) -> bool:
     """Whether runs take longer on more nodes, at each step and nearly as many times as these: so does a problem that grows."""
     cost = metric_of(key)
-    several = LEAST_SIZES <= one.sizes <= MOST and one.most >= GROWN**GROWS_AS * one.least and not one.without_nodes
+    several = one.may_go_with_nodes and one.most >= GROWN**GROWS_AS * one.least and not one.without_nodes
     if not several or not cost.tells_cost or cost.of_request or "scaling" in key.params:
         return False
-    nodes, values = zip(*best(one.number, cost.is_rate), strict=True)
-    costs = [1 / value if cost.is_rate else value for value in values]
+    nodes, least, most = zip(*one.on_nodes, strict=True)
+    costs = [1 / value for value in most] if cost.is_rate else list(least)
     grown = nodes[-1] / nodes[0]
     return grown >= GROWN and costs == sorted(costs) and costs[-1] >= costs[0] * grown**GROWS_AS

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations, islice
 from statistics import median, variance
 from typing import Any, Final
@@ -113,6 +114,7 @@ def spelt_alike(rows: Iterable[Mapping[str, Any]], by: str, values: Sequence[str
     values that mean the same.
     """
 
+    @cache
     def meaning(column: str, text: str) -> tuple[str, Any]:
         return column, same_label(column, own.get(same_name(text), text) if column == "system" else text)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
 
 from sqlalchemy import Connection, case, func, select
 
@@ -41,7 +40,7 @@ def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[i
     known, touched = catalogue.read(connection, System, sound=True), changed.values()
     yield from on_systems(known, named, touched)
     yield from on_names(touched, _spelt(connection, touched))
-    yield from on_numbers(known, changed, _figures(connection, changed), partial(_best, connection))
+    yield from on_numbers(known, changed, _figures(connection, changed))
     values = [number for number, key in changed.items() if key.metric not in failures.METRICS]
     yield from on_scatter(changed, _scattered(connection, values))
     yield from on_work(_paired(connection, {key: number for number, key in changed.items()}))
@@ -73,18 +72,25 @@ def _figures(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterat
     ]
     for numbers in chunks(list(changed)):
         chosen = select(results.c.series_id, *columns, *most, *spans).where(results.c.series_id.in_(numbers), STANDING)
+        found = []
         for row in connection.execute(chosen.group_by(results.c.series_id).order_by(results.c.series_id)):
-            number, count, sizes, without, largest, least, greatest, *rest = row
+            number, rows, sizes, without, largest, least, greatest, *rest = row
             within, edges = rest[: len(WITHIN)], rest[len(WITHIN) :]
-            most_within = {name: found for name, found in zip(WITHIN, within, strict=True) if found != UNKNOWN}
+            most_within = {name: count for name, count in zip(WITHIN, within, strict=True) if count != UNKNOWN}
             for_each_node = {name: Span(*edges[3 * at : 3 * at + 3]) for at, name in enumerate(WITHIN)}
-            yield Figures(number, count, sizes, without, largest, least, greatest, most_within, for_each_node)
+            found.append(Figures(number, rows, sizes, without, largest, least, greatest, most_within, for_each_node))
+        on_nodes = _on_nodes(connection, [one.number for one in found if one.may_go_with_nodes])
+        yield from (one._replace(on_nodes=on_nodes.get(one.number, ())) for one in found)
 
 
-def _best(connection: Connection, number: int, largest: bool) -> Sequence[tuple[int, float]]:
-    best = func.max(results.c.value) if largest else func.min(results.c.value)
-    chosen = select(results.c.nodes, best).where(results.c.series_id == number, STANDING)
-    return connection.execute(chosen.group_by(results.c.nodes).order_by(results.c.nodes)).all()
+def _on_nodes(connection: Connection, numbers: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float, float]]]:
+    """Of each series its numbers of nodes, ascending, with the least and the largest value."""
+    columns = (results.c.series_id, results.c.nodes)
+    chosen = select(*columns, func.min(results.c.value), func.max(results.c.value)).where(results.c.series_id.in_(numbers), STANDING)
+    found: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
+    for number, *on_nodes in connection.execute(chosen.group_by(*columns).order_by(*columns)):
+        found[number].append((*on_nodes,))
+    return found
 
 
 def _scattered(connection: Connection, changed: Sequence[int]) -> Iterator[Scattered]:

@@ -65,8 +65,9 @@ def test_what_takes_longer_nearly_as_nodes_grow_is_noted(nodes: Sequence[int], v
 
 def of_numbers(key: SeriesKey, nodes: Sequence[int], values: Sequence[float]) -> str:
     """The notes on a series with these values."""
-    figures = Figures(1, len(nodes), len(nodes), 0, max(nodes), min(values), max(values), {}, {})
-    return "\n".join(on_numbers((), {1: key}, [figures], lambda *_: list(zip(nodes, values, strict=True))))
+    on_nodes = list(zip(nodes, values, values, strict=True))
+    figures = Figures(1, len(nodes), len(nodes), 0, max(nodes), min(values), max(values), {}, {}, on_nodes)
+    return "\n".join(on_numbers((), {1: key}, [figures]))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def of_numbers(key: SeriesKey, nodes: Sequence[int], values: Sequence[float]) ->
 def test_numbers_within_what_is_possible_are_not_noted(metric: str, unit: str, most: float, ranks: int, noted: str) -> None:
     """All of the samples may be right, a program a little faster than in proportion, and three runs of one process on one node."""
     figures = Figures(1, 3, 0, 3, None, most, most, {"ranks_per_node": ranks}, {})
-    notes = [*on_numbers((), {1: KEY.model_copy(update={"metric": metric, "unit": unit})}, [figures], lambda *_: ())]
+    notes = [*on_numbers((), {1: KEY.model_copy(update={"metric": metric, "unit": unit})}, [figures])]
     assert [noted in note for note in notes] == [True] * bool(noted)
 
 

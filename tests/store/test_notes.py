@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from modak import knowledge
 from modak.ingest.table import Options
@@ -309,6 +309,16 @@ def test_counts_over_all_nodes_are_noted(store: Store, column: str, values: Sequ
     notes = store.load([csv_table(f"application,nodes,{column},metric,value\n{rows}")], ME).notes
     assert [note for note in notes if "grows as" in note] == ([note for note in notes if said in note] if said else [])
     assert len(notes) == bool(said)
+
+
+def test_what_is_measured_on_each_number_of_nodes_is_read_for_many_series_at_once(store: Store) -> None:
+    """A database on another machine answers each question after its way there and back."""
+    rows = "".join(f"a,{dataset},{nodes},wall_time,{90 / nodes}\n" for dataset in "bcdef" for nodes in (1, 2, 4, 8))
+    asked = list[str]()
+    event.listen(store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    store.load([csv_table(f"application,dataset,nodes,metric,value\n{rows}")], ME)
+    assert len([each for each in asked if "GROUP BY results.series_id, results.nodes ORDER" in each]) == 1
+    assert not [each for each in asked if "GROUP BY results.nodes ORDER" in each]
 
 
 @pytest.mark.parametrize(
