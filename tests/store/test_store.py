@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from modak.facts import Result, SeriesKey, System
 from modak.store import Store, open_store, plans, schema
 from modak.store.engine import reading
 from modak.store.series import key_hash
-from tests.store.tables import HEADER, ME, ROWS, applications, csv_table, results_of
+from tests.store.tables import HEADER, ME, ROWS, applications, csv_table, opened, results_of
 
 
 def another(system: System) -> System:
@@ -88,6 +89,19 @@ def test_a_row_twice_in_one_file_counts_once(store: Store) -> None:
     line = ROWS.splitlines(keepends=True)[1]
     assert store.load([csv_table(HEADER + line * 3)], ME).duplicates == 2
     assert len(results_of(store, "3dgan")) == 1
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_load_leaves_the_garbage_collector_as_it_was(tmp_path: Path, on: bool) -> None:
+    """It is off only while rows go in: a service that loaded once would otherwise never collect again."""
+    was = gc.isenabled()
+    try:
+        (gc.enable if on else gc.disable)()
+        with opened(f"sqlite:///{tmp_path}/modak.db") as store:
+            store.load([csv_table(ROWS)], ME)
+        assert gc.isenabled() is on
+    finally:
+        (gc.enable if was else gc.disable)()
 
 
 def test_corrected_rows_of_any_number_of_series_are_replaced(tmp_path: Path) -> None:
