@@ -108,7 +108,7 @@ class Connection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """End after the request that is under way, or after the first one if that has not arrived yet."""
-        if self.cycle is None and not self.transport.is_closing():
+        if self.cycle is None:
             self._last = True
             self._wait()
         else:
