@@ -69,7 +69,6 @@ class Connection(HttpToolsProtocol):
             self._beside += len(data)
         super().data_received(data)
         if self._beside > LONGEST or (self._deadline is not None and self._head > LONGEST):
-            self._stop()
             self.transport.close()
         elif self._deadline is None and self._idle():
             self._wait()

@@ -28,7 +28,7 @@ from uvicorn.server import ServerState
 
 from modak.api import create_app
 from modak.api.bodies import RawBody
-from modak.api.connections import Connection
+from modak.api.connections import LONGEST, Connection
 from modak.api.direct import one_at_a_time
 from modak.api.limits import RequestLimits
 from modak.api.published import add_list
@@ -524,9 +524,10 @@ async def connected(config: Config, state: ServerState) -> AsyncIterator[tuple[a
             yield reader, writer
 
 
-def test_a_connection_too_many_is_told_when_to_come_again(tmp_path: Path) -> None:
-    """As a problem document like others; whoever has a connection keeps it, and is answered."""
-    config = Config(create_app(Settings(database_url=f"sqlite:///{tmp_path}/a.db", max_connections=1)), proxy_headers=False)
+def test_a_connection_too_many_is_told_when_to_come_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """As a problem document like others, and in the log; whoever has a connection keeps it, and is answered."""
+    app = create_app(Settings(database_url=f"sqlite:///{tmp_path}/a.db", max_connections=1))
+    config = Config(app, proxy_headers=False, log_config=None)
     config.load()
     state, asked = ServerState(), b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -544,6 +545,7 @@ def test_a_connection_too_many_is_told_when_to_come_again(tmp_path: Path) -> Non
     assert refused.startswith(b"HTTP/1.1 503")
     assert b"retry-after: 5" in refused
     assert b"application/problem+json" in refused
+    assert caplog.text.count("MODAK_MAX_CONNECTIONS (1)") == 1
     assert served.startswith(b"HTTP/1.1 200")
 
 
@@ -558,6 +560,27 @@ def test_settings_that_become_wrong_are_for_workers_to_come(tmp_path: Path, monk
             return await reader.read()
 
     assert asyncio.run(first()) == b""
+
+
+@pytest.mark.parametrize(
+    ("rest", "status"), [(b"st: localhost\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200"), (b"st: " + b"x" * LONGEST, b"")]
+)
+def test_headers_may_come_in_parts_but_not_without_end(rest: bytes, status: bytes) -> None:
+    """However much time there is for them: what is never a whole request would fill the memory."""
+    config = Config(create_app(Settings(header_s=3600)), proxy_headers=False)
+    config.load()
+
+    async def answer() -> bytes:
+        async with connected(config, ServerState()) as (reader, writer):
+            writer.write(b"GET /health HTTP/1.1\r\nHo")
+            await asyncio.sleep(0.05)
+            with suppress(ConnectionError):  # closed while we were still sending
+                writer.write(rest)
+                return await reader.read()
+            return b""
+
+    said = asyncio.run(answer())
+    assert said.startswith(status) if status else not said
 
 
 def at_the_end(sent: bytes) -> bytes:
