@@ -24,6 +24,7 @@ from modak.tuner.runners import Here
 from modak.tuner.search import Search
 from modak.tuner.study import RunState, opened
 from modak.tuning.request import aim_of, grid_of
+from modak.tuning.space import Point
 from modak.tuning.trial import identity
 from tests.conftest import ROOT, until
 from tests.tuning.requests import based, document, request_of
@@ -214,7 +215,8 @@ def test_a_run_that_its_limit_ended_is_told_from_others(
 ) -> None:
     """By the time that it took, if it gave no value: it is not started again, though schedulers end it as if it were cancelled."""
     base = based(request_of())
-    space, tried = grid_of(base), {(2, 1): "not the job's own setting"}
+    space = grid_of(base)
+    tried: dict[Point, str] = {(2, 1): "not the job's own setting"}
     results = [] if status else [{"metric": "throughput", "unit": "samples/s", "value": 5.0}]
     with (
         open_service(Settings(database_url=f"sqlite:///{own_database}")) as service,
