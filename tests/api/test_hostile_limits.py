@@ -6,6 +6,7 @@ import asyncio
 import gc
 import gzip
 import json
+import logging
 import socket
 import threading
 import tracemalloc
@@ -39,7 +40,6 @@ from modak.perfmodel import Curve
 from modak.service import Service, open_service
 from modak.settings import Settings
 from modak.store import Store, open_store
-from modak.store.audit import Actor
 from tests.api.site import Site
 from tests.api.witness import witness
 from tests.conftest import PATIENCE_S, until
@@ -524,10 +524,12 @@ async def connected(config: Config, state: ServerState) -> AsyncIterator[tuple[a
             yield reader, writer
 
 
-def test_a_connection_too_many_is_told_when_to_come_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_connection_too_many_is_told_when_to_come_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a problem document like others, and in the log; whoever has a connection keeps it, and is answered."""
-    app = create_app(Settings(database_url=f"sqlite:///{tmp_path}/a.db", max_connections=1))
-    config = Config(app, proxy_headers=False, log_config=None)
+    config = Config(create_app(Settings(database_url=f"sqlite:///{tmp_path}/a.db", max_connections=1)), proxy_headers=False)
+    monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", True)
     config.load()
     state, asked = ServerState(), b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -684,9 +686,9 @@ def test_a_key_works_on_a_running_service_until_it_is_revoked(served: Served, pl
 
     with open_store(place) as store:
         keys = KeyRing(lambda: store.access)
-        token, key = keys.create("operator", ["admin"], None, Actor("test"))
+        token, key = keys.create("operator", ["admin"], None)
         assert status() == 200
-        keys.revoke(key.id, Actor("test"))
+        keys.revoke(key.id)
     until(lambda: status() == 401)
 
 
