@@ -366,10 +366,13 @@ def test_a_scheduler_that_refuses_the_jobs_own_setting_is_asked_once(
     assert len([*work.glob("tuning-job/trial-*")]) == 1
 
 
-def test_the_requests_number_of_trials_is_read_as_the_rest_of_it(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In any accepted spelling: here as text, at the top."""
+@pytest.mark.parametrize(("words", "most"), [((), 2), (("--trials", "1"), 1)])
+def test_the_requests_number_of_trials_is_read_as_the_rest_of_it(
+    work: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], most: int
+) -> None:
+    """In any accepted spelling: here as text, at the top. The command's comes first."""
     job = document(space={"environment": {"LEVEL": [1, 2, 3, 5]}, "options": {"-n": [5]}}, trials="2")["job"]
-    assert len(tuned(capsys, job, "--confirm", "0", "--gain", "0")["trials"]) == 2
+    assert len(tuned(capsys, job, "--confirm", "0", "--gain", "0", *words)["trials"]) == most
 
 
 def test_scripts_of_a_scheduler_run_in_this_place(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
