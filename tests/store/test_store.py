@@ -57,7 +57,7 @@ def test_a_file_loaded_twice_adds_nothing(store: Store) -> None:
     first = store.load([csv_table(ROWS)], ME)
     again = store.load([csv_table(ROWS)], ME)
     assert (first.new, again.new, again.duplicates) == (8, 0, 8)
-    assert again.files[0].already is not None
+    assert (again.files[0].new, again.files[0].already is not None) == (0, True)
     assert again.version == first.version == store.version()
 
 
