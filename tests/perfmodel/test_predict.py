@@ -171,8 +171,8 @@ def test_two_repeats_say_less_than_pairs_at_every_size() -> None:
 
 @pytest.mark.parametrize(("other", "wider"), [({}, True), ({"system": "elsewhere"}, False), ({"metric": "io_time"}, False)])
 def test_single_runs_scatter_as_repeats_beside_them_do(other: dict[str, str], wider: bool) -> None:
-    """Repeats of another compiler's runs on the same system widen the interval of runs that were never repeated; those on other systems, and
-    of another metric, do not."""
+    """Repeats of another compiler's runs on the same system widen the interval of runs that were never repeated; those of other systems and
+    metrics do not."""
     (single,), (rough,) = curves(compiler="one"), repeated(0.7, 1, 1.4)
     rough = rough.model_copy(update={"series": rough.series.model_copy(update={"compiler": "other", **other})})
     alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).width.above[0] for known in ([single], [single, rough]))
