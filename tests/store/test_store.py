@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -82,6 +83,23 @@ def test_rows_that_are_there_already_are_left_out(store: Store) -> None:
     store.load([csv_table("".join(lines[:4]))], ME)
     report = store.load([csv_table(lines[0] + "".join(reversed(lines[1:])), "more.csv")], ME)
     assert (report.rows, report.new, report.duplicates, report.files[0].already) == (8, 5, 3, None)
+
+
+@pytest.mark.parametrize("limit", [0, 1001])
+@pytest.mark.parametrize(
+    "page",
+    [
+        lambda store, limit: store.results(limit=limit),
+        lambda store, limit: store.replaced({}, None, limit),
+        lambda store, limit: store.models_page(None, limit),
+    ],
+)
+def test_a_page_has_up_to_a_thousand_items(tmp_path: Path, page: Callable[[Store, int], object], limit: int) -> None:
+    """More are never held in memory at once."""
+    with opened(f"sqlite:///{tmp_path}/modak.db") as store:
+        page(store, 1000)
+        with pytest.raises(RequestError, match="allowed: 1 to 1000"):
+            page(store, limit)
 
 
 def test_a_row_twice_in_one_file_counts_once(store: Store) -> None:
