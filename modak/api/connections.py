@@ -69,7 +69,6 @@ class Connection(HttpToolsProtocol):
             self._beside += len(data)
         super().data_received(data)
         if self._beside > LONGEST or (self._deadline is not None and self._head > LONGEST):
-            self._stop()
             self.transport.close()
         elif self._deadline is None and self._idle():
             self._wait()
@@ -108,7 +107,7 @@ class Connection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """End after the request that is under way, or after the first one if that has not arrived yet."""
-        if self.cycle is None and not self.transport.is_closing():
+        if self.cycle is None:
             self._last = True
             self._wait()
         else:

@@ -12,7 +12,7 @@ from typing import Final
 from modak.auth import REFUSED, SCOPES, Principal, tokens
 from modak.errors import Fault, RequestError, Unauthorised, unknown
 from modak.store.access import Access, Key
-from modak.store.audit import Actor, local_actor
+from modak.store.audit import local_actor
 
 REMEMBERED_S: Final = 2.0
 """Seconds for which a worker caches a key: a key that another process revokes works for so long at most."""
@@ -23,7 +23,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9@._+ -]{0,99}")
 class KeyRing:
     """The API keys of a database. :meth:`find` may be called from several threads.
 
-    Without an actor, the user of this process makes changes.
+    The user of this process makes changes.
     """
 
     access: Callable[[], Access]
@@ -31,7 +31,7 @@ class KeyRing:
     clock: Callable[[], float] = monotonic
     _known: dict[str, tuple[Key, float]] = field(default_factory=dict)
 
-    def create(self, name: str, scopes: Sequence[str], expires_at: datetime | None, actor: Actor | None = None) -> tuple[str, Key]:
+    def create(self, name: str, scopes: Sequence[str], expires_at: datetime | None) -> tuple[str, Key]:
         """A new key for ``name``, whose writes are attributed to ``key:name``: its text, and what is kept of it.
 
         Raises :class:`~modak.errors.RequestError` for a wrong name or scope, or a time in the past.
@@ -46,7 +46,7 @@ class KeyRing:
         RequestError.raise_for(faults)
         token = tokens.new(tokens.KEY)
         ordered = tuple(scope for scope in SCOPES if scope in scopes)
-        return token, self.access().create(tokens.digest(token), name, f"key:{name}", ordered, expires_at, actor or local_actor())
+        return token, self.access().create(tokens.digest(token), name, f"key:{name}", ordered, expires_at, local_actor())
 
     def find(self, token: str) -> Principal:
         """The principal of a key. Raises :class:`~modak.errors.Unauthorised` if it is unknown, has expired or was revoked."""
@@ -64,9 +64,9 @@ class KeyRing:
         key, until = self._known.get(tokens.digest(token), (None, 0.0))
         return None if key is None or self.clock() > until or not key.living(datetime.now(UTC)) else _principal(key)
 
-    def revoke(self, identity: str, actor: Actor | None = None) -> bool:
+    def revoke(self, identity: str) -> bool:
         """Revoke a key, in this process at once; returns whether it was not revoked before. Raises :class:`~modak.errors.NotFound`."""
-        ended = self.access().revoke(identity, actor or local_actor())
+        ended = self.access().revoke(identity, local_actor())
         self._known.clear()
         return ended
 

@@ -204,7 +204,7 @@ def _layouts(curve: Curve) -> tuple[Layout, ...]:
     """The layouts in which a curve was measured: one, or one for each size within a node."""
     if curve.varying is None:
         return (curve.layout,)
-    return tuple(curve.layout_at(count) for count in sorted(curve.per_node) if count)
+    return tuple(curve.layout_at(count) for count in sorted(curve.per_node))
 
 
 def _fuller(curve: Curve, node: Node | None, request: Request) -> Iterator[Shape]:

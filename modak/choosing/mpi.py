@@ -35,7 +35,7 @@ def bound_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
 
 def fitting_mpi(target: Target, shape: Shape, request: Request) -> HostMpi | None:
     """The host's MPI that starts the ranks and that the image must fit; ``None``: the image's own MPI need not fit any."""
-    if shape.mpi_from == "container" or not (shape.mpi or shape.mpi_from) or target.system is None or not by_mpi(request):
+    if shape.mpi_from == "container" or not (shape.mpi or shape.mpi_from) or not by_mpi(request):
         return None
     found, asked = target.mpi_for(shape.mpi), mpi_asked(request)
     return None if found and asked and not compatible(asked, found.family) else found

@@ -225,7 +225,7 @@ def of_steps(series: SeriesKey) -> bool:
     """Whether results are of a number of steps: of one, of a rate of them, or of a whole run whose length is given in steps alone."""
     if metric_of(series).per == "step":
         return True
-    return not series.params.keys().isdisjoint(("steps", "amount")) and is_whole(series) and lengths(series.params).keys() == {"steps"}
+    return is_whole(series) and lengths(series.params).keys() == {"steps"}
 
 
 def maybe_part(series: SeriesKey) -> bool:

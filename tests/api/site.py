@@ -16,7 +16,6 @@ from modak.api import create_app
 from modak.api.access import issuer_of
 from modak.auth import SCOPES
 from modak.settings import Settings
-from modak.store.audit import Actor
 from tests.conftest import PATIENCE_S, until
 
 OUTSIDE = ("203.0.113.5", 50_000)
@@ -47,7 +46,7 @@ class Site:
         issuer = issuer_of(read)
         self.app = create_app(read, replace(issuer, timeout_s=PATIENCE_S, clock=clock) if issuer else None)
         self.web = TestClient(self.app, raise_server_exceptions=False, client=("127.0.0.1", 1))
-        made = {scope: self.app.state.keys.create(scope, [scope], None, Actor("test")) for scope in SCOPES}
+        made = {scope: self.app.state.keys.create(scope, [scope], None) for scope in SCOPES}
         self.keys = {scope: token for scope, (token, _) in made.items()}
         self.ids = {scope: key.id for scope, (_, key) in made.items()}
 

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import gzip
 import json
+import logging
 import socket
 import threading
 import tracemalloc
@@ -28,7 +29,7 @@ from uvicorn.server import ServerState
 
 from modak.api import create_app
 from modak.api.bodies import RawBody
-from modak.api.connections import Connection
+from modak.api.connections import LONGEST, Connection
 from modak.api.direct import one_at_a_time
 from modak.api.limits import RequestLimits
 from modak.api.published import add_list
@@ -39,7 +40,6 @@ from modak.perfmodel import Curve
 from modak.service import Service, open_service
 from modak.settings import Settings
 from modak.store import Store, open_store
-from modak.store.audit import Actor
 from tests.api.site import Site
 from tests.api.witness import witness
 from tests.conftest import PATIENCE_S, until
@@ -524,9 +524,12 @@ async def connected(config: Config, state: ServerState) -> AsyncIterator[tuple[a
             yield reader, writer
 
 
-def test_a_connection_too_many_is_told_when_to_come_again(tmp_path: Path) -> None:
-    """As a problem document like others; whoever has a connection keeps it, and is answered."""
+def test_a_connection_too_many_is_told_when_to_come_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a problem document like others, and in the log; whoever has a connection keeps it, and is answered."""
     config = Config(create_app(Settings(database_url=f"sqlite:///{tmp_path}/a.db", max_connections=1)), proxy_headers=False)
+    monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", True)
     config.load()
     state, asked = ServerState(), b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -544,6 +547,7 @@ def test_a_connection_too_many_is_told_when_to_come_again(tmp_path: Path) -> Non
     assert refused.startswith(b"HTTP/1.1 503")
     assert b"retry-after: 5" in refused
     assert b"application/problem+json" in refused
+    assert caplog.text.count("MODAK_MAX_CONNECTIONS (1)") == 1
     assert served.startswith(b"HTTP/1.1 200")
 
 
@@ -560,9 +564,30 @@ def test_settings_that_become_wrong_are_for_workers_to_come(tmp_path: Path, monk
     assert asyncio.run(first()) == b""
 
 
+@pytest.mark.parametrize(
+    ("rest", "status"), [(b"st: localhost\r\nConnection: close\r\n\r\n", b"HTTP/1.1 200"), (b"st: " + b"x" * LONGEST, b"")]
+)
+def test_headers_may_come_in_parts_but_not_without_end(rest: bytes, status: bytes) -> None:
+    """However much time there is for them: what is never a whole request would fill the memory."""
+    config = Config(create_app(Settings(header_s=3600)), proxy_headers=False)
+    config.load()
+
+    async def answer() -> bytes:
+        async with connected(config, ServerState()) as (reader, writer):
+            writer.write(b"GET /health HTTP/1.1\r\nHo")
+            await asyncio.sleep(0.05)
+            with suppress(ConnectionError):  # closed while we were still sending
+                writer.write(rest)
+                return await reader.read()
+            return b""
+
+    said = asyncio.run(answer())
+    assert said.startswith(status) if status else not said
+
+
 def at_the_end(sent: bytes) -> bytes:
     """What a connection that was open before its worker began to end answers to these bytes, until it closes."""
-    config = Config(create_app(Settings(header_s=60)), proxy_headers=False, timeout_keep_alive=60)
+    config = Config(create_app(Settings(header_s=3600)), proxy_headers=False, timeout_keep_alive=60)
     config.load()
     state = ServerState()
 
@@ -583,9 +608,10 @@ def test_the_first_request_of_an_open_connection_is_answered_although_the_worker
     assert at_the_end(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 200")
 
 
-def test_a_slow_first_request_does_not_delay_the_end_of_a_worker() -> None:
+@pytest.mark.parametrize("sent", [b"", b"GET /health HT"])
+def test_a_slow_first_request_does_not_delay_the_end_of_a_worker(sent: bytes) -> None:
     """Its headers have a second, however long those of others have."""
-    assert at_the_end(b"GET /health HT") == b""
+    assert at_the_end(sent) == b""
 
 
 def test_what_is_no_http_gets_a_problem_document(served: Served) -> None:
@@ -660,9 +686,9 @@ def test_a_key_works_on_a_running_service_until_it_is_revoked(served: Served, pl
 
     with open_store(place) as store:
         keys = KeyRing(lambda: store.access)
-        token, key = keys.create("operator", ["admin"], None, Actor("test"))
+        token, key = keys.create("operator", ["admin"], None)
         assert status() == 200
-        keys.revoke(key.id, Actor("test"))
+        keys.revoke(key.id)
     until(lambda: status() == 401)
 
 

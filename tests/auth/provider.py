@@ -52,15 +52,15 @@ class Provider:
             curve = json.loads(ECAlgorithm.to_jwk(CURVE.public_key())) | {"kid": "curve"}
             enciphering = json.loads(RSAAlgorithm.to_jwk(KEYS["second"].public_key())) | {"kid": "enciphering", "use": "enc"}
             odd = [
-                enciphering,
-                json.loads(RSAAlgorithm.to_jwk(WEAK.public_key())) | {"kid": "weak"},
-                json.loads(ECAlgorithm.to_jwk(CURVE)) | {"kid": "private"},
                 public[0] | {"kid": "unsigned", "alg": "none"},
                 public[0] | {"kid": "several", "alg": ["RS256"]},
                 json.loads(RSAAlgorithm.to_jwk(KEYS["first"].public_key())),  # without a name
                 {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
                 {"kty": "oct", "kid": "kept secret"},
                 {"kty": "RSA", "kid": "broken"},
+                enciphering,
+                json.loads(RSAAlgorithm.to_jwk(WEAK.public_key())) | {"kid": "weak"},
+                json.loads(ECAlgorithm.to_jwk(CURVE)) | {"kid": "private"},
             ]
             return {"keys": [*public, curve, *odd]}
         return None

@@ -20,12 +20,12 @@ from modak.dsl import Texts
 from modak.errors import NotFound, RequestError, Unauthorised
 from modak.store import Store, schema
 from modak.store.access import RESULT_DAYS, UsedToken
-from modak.store.audit import Actor
+from modak.store.audit import Actor, local_actor
 from modak.store.engine import writing
 from modak.store.schema import stored
 from tests.store.tables import ROWS, applications, csv_table
 
-ME = Actor("local:me")
+ME = local_actor()
 PLAN = "0123456789abcdef0123"
 
 
@@ -75,16 +75,16 @@ def test_no_other_text_is_a_token(sent: str) -> None:
 
 def test_a_key_is_its_principals(keys_of: KeyRing) -> None:
     """With the scopes that it was made with; admin includes all others."""
-    token, key = keys_of.create("ci of ada", ["load", "read"], None, ME)
+    token, key = keys_of.create("ci of ada", ["load", "read"], None)
     found = keys_of.find(token)
-    assert (found.name, found.scopes, key.created_by) == ("key:ci of ada", frozenset(("read", "load")), "local:me")
+    assert (found.name, found.scopes, key.created_by) == ("key:ci of ada", frozenset(("read", "load")), ME.principal)
     assert (found.may("load"), found.may("admin")) == (True, False)
-    assert keys_of.find(keys_of.create("root", ["admin"], None, ME)[0]).may("load")
+    assert keys_of.find(keys_of.create("root", ["admin"], None)[0]).may("load")
 
 
 def test_a_key_is_kept_as_its_hash(store: Store, keys_of: KeyRing) -> None:
     """Neither it nor its random part stands anywhere in the database."""
-    token, key = keys_of.create("ci", ["load"], None, ME)
+    token, key = keys_of.create("ci", ["load"], None)
     kept = everything(store)
     assert key.id in kept
     assert tokens.digest(token) in kept
@@ -94,7 +94,7 @@ def test_a_key_is_kept_as_its_hash(store: Store, keys_of: KeyRing) -> None:
 @pytest.mark.parametrize("token", ["", "modak_", "nonsense", "made up", "modak_' OR 1=1 --", "ä" * 55, "\udc00"])
 def test_a_token_that_was_never_made_is_nobodys(keys_of: KeyRing, token: str) -> None:
     """Refused, with the words for a revoked one."""
-    keys_of.create("ci", ["load"], None, ME)
+    keys_of.create("ci", ["load"], None)
     with pytest.raises(Unauthorised, match="unknown, has expired or was revoked"):
         keys_of.find(tokens.new(tokens.KEY) if token == "made up" else token)
 
@@ -110,22 +110,22 @@ def test_what_no_key_can_be_is_not_looked_for(kind: str) -> None:
 
 def test_a_revoked_key_ends_here_at_once(keys_of: KeyRing) -> None:
     """Although it was found, and so remembered, a moment before; a second revocation changes nothing."""
-    token, key = keys_of.create("ci", ["load"], None, ME)
+    token, key = keys_of.create("ci", ["load"], None)
     keys_of.find(token)
-    assert [keys_of.revoke(key.id, ME), keys_of.revoke(key.id, ME)] == [True, False]
+    assert [keys_of.revoke(key.id), keys_of.revoke(key.id)] == [True, False]
     with pytest.raises(Unauthorised):
         keys_of.find(token)
     with pytest.raises(NotFound):
-        keys_of.revoke("nothing", ME)
+        keys_of.revoke("nothing")
 
 
 def test_a_key_that_another_process_revoked_ends_when_memory_does(store: Store, keys_of: KeyRing) -> None:
     """Another worker believes what it remembers for no longer than :data:`~modak.auth.ring.REMEMBERED_S`."""
     moment = [0.0]
     other = KeyRing(lambda: store.access, clock=lambda: moment[0])
-    token, key = keys_of.create("ci", ["load"], None, ME)
+    token, key = keys_of.create("ci", ["load"], None)
     other.find(token)
-    keys_of.revoke(key.id, ME)
+    keys_of.revoke(key.id)
     moment[0] = REMEMBERED_S - 0.1
     assert other.find(token).name == "key:ci"
     moment[0] = REMEMBERED_S + 0.1
@@ -136,7 +136,7 @@ def test_a_key_that_another_process_revoked_ends_when_memory_does(store: Store, 
 
 def test_an_expired_key_ends(store: Store, keys_of: KeyRing) -> None:
     """From memory as well as from the database."""
-    token, _ = keys_of.create("ci", ["load"], datetime.now(UTC) + timedelta(days=1), ME)
+    token, _ = keys_of.create("ci", ["load"], datetime.now(UTC) + timedelta(days=1))
     assert keys_of.find(token).name == "key:ci"
     with writing(store.engine) as connection:
         connection.execute(update(schema.api_keys).values(expires_at=stored(datetime.now(UTC) - timedelta(seconds=1))))
@@ -161,19 +161,19 @@ def test_an_expired_key_ends(store: Store, keys_of: KeyRing) -> None:
 def test_a_key_that_makes_no_sense_is_not_made(keys_of: KeyRing, name: str, scopes: list[str], expires: datetime | None) -> None:
     """A name that is none, no scope, an unknown scope, a time that has passed."""
     with pytest.raises(RequestError):
-        keys_of.create(name, scopes, expires, ME)
+        keys_of.create(name, scopes, expires)
     assert keys_of.access().every() == ()
 
 
 def test_every_change_leaves_a_line(store: Store, keys_of: KeyRing) -> None:
     """Who, what, and to what; the newest first, page after page; without a token in it."""
-    token, key = keys_of.create("ci", ["load"], None, ME)
+    token, key = keys_of.create("ci", ["load"], None)
     report = store.load([csv_table(ROWS)], Actor("key:ci", "r-1"))
-    keys_of.revoke(key.id, ME)
+    keys_of.revoke(key.id)
     first = store.access.audit("", 2)
     second = store.access.audit(first.next or "", 2)
     told = [(line.principal, line.action, line.outcome) for line in (*first.items, *second.items)]
-    assert told == [("local:me", "revoke token", "done"), ("key:ci", "load results", "done"), ("local:me", "create token", "done")]
+    assert told == [(ME.principal, "revoke token", "done"), ("key:ci", "load results", "done"), (ME.principal, "create token", "done")]
     load = first.items[1]
     assert (load.request_id, load.target, second.next) == ("r-1", f"results.csv ({report.new} of {report.rows} rows)", None)
     assert tokens.digest(token) not in str((first, second))
@@ -242,7 +242,7 @@ def test_a_load_that_stores_nothing_spends_nothing(planned: Store) -> None:
     digest = tokens.digest("one")
     planned.access.allow_result(digest, PLAN, ME)
     planned.load([csv_table(ROWS)], Actor("job"), token=UsedToken(digest, PLAN), dry_run=True)
-    assert planned.access.result_allowed(digest, PLAN) == "local:me"
+    assert planned.access.result_allowed(digest, PLAN) == ME.principal
 
 
 def test_a_plan_takes_its_tokens_along(planned: Store) -> None:

@@ -81,6 +81,9 @@ HOSTILE: dict[str, Callable[[Provider], str]] = {
     "signed with a shared secret": lambda p: p.token(key="secret" * 10, algorithm="HS256", header={"kid": "shared"}),
     "signed with a key for enciphering": lambda p: p.token(key=KEYS["second"], header={"kid": "enciphering"}),
     "signed with a private key that is published": lambda p: p.token(key=CURVE, algorithm="ES256", header={"kid": "private"}),
+    "signed with the key that is published before one that cannot be read": lambda p: p.token(
+        key=CURVE, algorithm="ES256", header={"kid": "unsigned"}
+    ),
     "signed with a key that is too short": lambda p: p.token(key=WEAK, header={"kid": "weak"}),
     "of another algorithm than its key": lambda p: p.token(algorithm="PS256"),
     "of an algorithm that is not pinned": lambda p: p.token(algorithm="RS512"),

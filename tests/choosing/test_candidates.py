@@ -15,6 +15,7 @@ from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.essence import essence
 from modak.choosing.grids import node_grid
 from modak.choosing.measured import evidence_shapes
+from modak.choosing.topology import with_few_threads
 from modak.choosing.unmeasured import with_unmeasured
 from modak.dsl import JobOptions, Request
 from modak.errors import Infeasible
@@ -64,6 +65,12 @@ def test_layouts_of_an_unknown_partition_are_said_to_be_of_the_target() -> None:
     run = ran(9, nodes=1, ranks_per_node=8, threads_per_rank=1, system="site", partition="batch")
     found = of_mpi(lambda _: facts, [run], "site")
     assert found.decisions[0].endswith("; the ones measured on site")
+
+
+@pytest.mark.parametrize(("cores", "ranks"), [(48, {12}), (26, {6}), (22, {4}), (14, set())])
+def test_few_threads_divide_the_cores_of_a_domain_or_leave_a_tenth_free(cores: int, ranks: set[int]) -> None:
+    """Of 24 cores in a domain four for each rank, of 13 as many, of 11 five; of 7 none: two and three leave one free."""
+    assert with_few_threads(Node(processor="any", sockets=2, cores=cores)) == ranks
 
 
 def test_the_order_of_results_decides_no_tie(known: Known) -> None:

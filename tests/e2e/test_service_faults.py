@@ -23,7 +23,6 @@ from uvicorn import Config
 from modak.api.workers import Worker
 from modak.auth.ring import KeyRing
 from modak.store import check, open_store, upgrade
-from modak.store.audit import Actor
 from modak.store.engine import BUSY_MS
 from tests.conftest import PATIENCE_S, Postgres, running_postgres, until
 from tests.e2e.served import Served, answered, asking, loaded, plan_of, serving
@@ -38,7 +37,7 @@ FULL = 64 << 10
 def key(url: str, scope: str) -> str:
     """An API key of the database."""
     with open_store(url, fill=False) as store:
-        return KeyRing(lambda: store.access).create("test", [scope], datetime.now(UTC) + timedelta(days=1), Actor("test"))[0]
+        return KeyRing(lambda: store.access).create("test", [scope], datetime.now(UTC) + timedelta(days=1))[0]
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
 from modak.perfmodel.forms import FORMS
 from modak.perfmodel.scaling import evaluate
+from tests.runs import here
 
 HOST_MPI = {4: 907.26, 8: 479.52, 16: 244.42, 32: 124.22, 64: 62.24, 128: 31.22, 256: 15.63, 512: 7.84}
 """Seconds an epoch of 3DGAN on SuperMUC-NG, host MPI (Brayford and Vallecorsa 2020, table 4)."""
@@ -252,10 +253,15 @@ def test_a_measured_run_is_not_forecast_from_those_with_its_threads_on_fewer_gpu
         assert (told.value[0], told.basis) == (value, ("measured",))
 
 
-def test_steps_with_a_batch_per_worker_take_as_long_on_more_nodes() -> None:
-    """Each step is of more samples there: one measured size says that already."""
-    found = [curve for curve in fit([result(1, 0.4, metric="step_time", ranks_per_node=4, batch_size=32)]) if curve.per_batch]
-    assert predict(found, Question({}, Layout(ranks_per_node=4, batch_size=32)), [4]).value[0] == pytest.approx(0.4, rel=0.2)
+@pytest.mark.parametrize(
+    ("metric", "value", "params"),
+    [("step_time", 0.4, {}), ("wall_time", 40, {"steps": "100"}), ("wall_time", 40, {"amount": "100 steps"})],
+)
+def test_steps_with_a_batch_per_worker_take_as_long_on_more_nodes(metric: str, value: float, params: dict[str, str]) -> None:
+    """Each step is of more samples there: one measured size says that already, also that of a run of so many steps."""
+    known = fit([here(value, nodes=1, metric=metric, params=params, ranks_per_node=4, batch_size=32)])
+    found = [curve for curve in known if curve.per_batch and curve.series.metric == metric]
+    assert predict(found, Question({}, Layout(ranks_per_node=4, batch_size=32)), [4]).value[0] == pytest.approx(value, rel=0.2)
 
 
 def test_steps_of_twice_the_batch_take_nearly_twice_as_long() -> None:

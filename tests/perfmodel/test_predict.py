@@ -169,11 +169,12 @@ def test_two_repeats_say_less_than_pairs_at_every_size() -> None:
     assert (pairs.scatter.freedom, few < many) == (5, True)
 
 
-@pytest.mark.parametrize(("system", "wider"), [("here", True), ("elsewhere", False)])
-def test_single_runs_scatter_as_repeats_beside_them_do(system: str, wider: bool) -> None:
-    """Repeats of another compiler's runs on the same system widen the interval of runs that were never repeated; other systems' do not."""
+@pytest.mark.parametrize(("other", "wider"), [({}, True), ({"system": "elsewhere"}, False), ({"metric": "io_time"}, False)])
+def test_single_runs_scatter_as_repeats_beside_them_do(other: dict[str, str], wider: bool) -> None:
+    """Repeats of another compiler's runs on the same system widen the interval of runs that were never repeated; those of other systems and
+    metrics do not."""
     (single,), (rough,) = curves(compiler="one"), repeated(0.7, 1, 1.4)
-    rough = rough.model_copy(update={"series": rough.series.model_copy(update={"compiler": "other", "system": system})})
+    rough = rough.model_copy(update={"series": rough.series.model_copy(update={"compiler": "other", **other})})
     alone, beside = (predict(known, Question({**HERE, "compiler": "one"}), [4]).width.above[0] for known in ([single], [single, rough]))
     assert (beside > np.log(1.2)) == wider
     assert (beside == alone) != wider

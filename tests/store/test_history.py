@@ -262,8 +262,10 @@ def test_a_slip_in_the_unit_loads_flagged(store: Store, value: float) -> None:
 def test_what_somebody_doubts_is_in_no_model_until_it_is_confirmed(store: Store) -> None:
     """A whole file by its name, or results by their numbers; loading the file again brings nothing back."""
     store.load([csv_table(ROWS, "wrong.csv")], ME)
-    sound = store.models()
+    sound, (version, knowledge) = store.models(), store.versions()
     assert store.judge("doubt", "wrong.csv", Actor("you"), "another machine").count == 8
+    after, same = store.versions()
+    assert (after != version, same) == (True, knowledge)
     assert store.judge("doubt", "wrong.csv", Actor("you"), "twice said").count == 0
     assert store.models() == ()
     store.load([csv_table(ROWS, "wrong.csv")], ME, replace=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from modak.facts import Result, SeriesKey, System
 from modak.store import Store, open_store, plans, schema
 from modak.store.engine import reading
 from modak.store.series import key_hash
-from tests.store.tables import HEADER, ME, ROWS, applications, csv_table, results_of
+from tests.store.tables import HEADER, ME, ROWS, applications, csv_table, opened, results_of
 
 
 def another(system: System) -> System:
@@ -56,7 +58,7 @@ def test_a_file_loaded_twice_adds_nothing(store: Store) -> None:
     first = store.load([csv_table(ROWS)], ME)
     again = store.load([csv_table(ROWS)], ME)
     assert (first.new, again.new, again.duplicates) == (8, 0, 8)
-    assert again.files[0].already is not None
+    assert (again.files[0].new, again.files[0].already is not None) == (0, True)
     assert again.version == first.version == store.version()
 
 
@@ -83,11 +85,41 @@ def test_rows_that_are_there_already_are_left_out(store: Store) -> None:
     assert (report.rows, report.new, report.duplicates, report.files[0].already) == (8, 5, 3, None)
 
 
+@pytest.mark.parametrize("limit", [0, 1001])
+@pytest.mark.parametrize(
+    "page",
+    [
+        lambda store, limit: store.results(limit=limit),
+        lambda store, limit: store.replaced({}, None, limit),
+        lambda store, limit: store.models_page(None, limit),
+    ],
+)
+def test_a_page_has_up_to_a_thousand_items(tmp_path: Path, page: Callable[[Store, int], object], limit: int) -> None:
+    """More are never held in memory at once."""
+    with opened(f"sqlite:///{tmp_path}/modak.db") as store:
+        page(store, 1000)
+        with pytest.raises(RequestError, match="allowed: 1 to 1000"):
+            page(store, limit)
+
+
 def test_a_row_twice_in_one_file_counts_once(store: Store) -> None:
     """Duplicates within a file are counted, not stored."""
     line = ROWS.splitlines(keepends=True)[1]
     assert store.load([csv_table(HEADER + line * 3)], ME).duplicates == 2
     assert len(results_of(store, "3dgan")) == 1
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_load_leaves_the_garbage_collector_as_it_was(tmp_path: Path, on: bool) -> None:
+    """It is off only while rows go in: a service that loaded once would otherwise never collect again."""
+    was = gc.isenabled()
+    try:
+        (gc.enable if on else gc.disable)()
+        with opened(f"sqlite:///{tmp_path}/modak.db") as store:
+            store.load([csv_table(ROWS)], ME)
+        assert gc.isenabled() is on
+    finally:
+        (gc.enable if was else gc.disable)()
 
 
 def test_corrected_rows_of_any_number_of_series_are_replaced(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,18 @@ from typing import Any
 import pytest
 
 from modak.cli import main
-from modak.tuner.study import RunState
+from modak.facts import Facts
+from modak.service import open_service
+from modak.settings import Settings
+from modak.tuner.limits import SearchOptions
+from modak.tuner.runners import Here
+from modak.tuner.search import Search
+from modak.tuner.study import RunState, opened
+from modak.tuning.request import aim_of, grid_of
+from modak.tuning.space import Point
+from modak.tuning.trial import identity
 from tests.conftest import ROOT, until
-from tests.tuning.requests import document
+from tests.tuning.requests import based, document, request_of
 
 pytestmark = pytest.mark.timeout(600)  # a search runs up to eight jobs, of fifty short processes each: long on a busy machine
 PROGRAM = """#!/bin/bash
@@ -191,6 +201,36 @@ def test_an_interrupted_trial_is_started_once_more(work: Path, capsys: pytest.Ca
     assert RunState.read(work / "tuning-job" / "trial-0000").interrupted_s
 
 
+@pytest.mark.parametrize(
+    ("status", "seconds", "state", "fault"),
+    [
+        (137, 54, "ended", "ended after 54 s: its limit was 60 s"),
+        (137, 53, "failed", "the run ended with status 137"),
+        (143, 58, "ended", "ended after 58 s: its limit was 60 s"),
+        (0, 59, "complete", ""),
+    ],
+)
+def test_a_run_that_its_limit_ended_is_told_from_others(
+    tmp_path: Path, own_database: Path, status: int, seconds: int, state: str, fault: str
+) -> None:
+    """By the time that it took, if it gave no value: it is not started again, though schedulers end it as if it were cancelled."""
+    base = based(request_of())
+    space = grid_of(base)
+    tried: dict[Point, str] = {(2, 1): "not the job's own setting"}
+    results = [] if status else [{"metric": "throughput", "unit": "samples/s", "value": 5.0}]
+    with (
+        open_service(Settings(database_url=f"sqlite:///{own_database}")) as service,
+        opened(tmp_path, space, identity(base), tried) as study,
+    ):
+        search = Search(service, base, Facts(version=""), space, aim_of(base), study, Here(), SearchOptions(trials=1), lambda _: None)
+        place = study.place(study.ask()[0])
+        RunState(job="1:over", limit_s=60.0, began=time.time()).write(place)
+        (place / "result.json").write_text(json.dumps({"exit_status": status, "seconds": seconds, "results": results}))
+        search.run_trials()
+        (trial,) = study.trials()
+    assert (trial.state, trial.run.fault, trial.run.job) == (state, fault, "1:over")
+
+
 def test_an_interrupted_search_says_how_it_goes_on(work: Path) -> None:
     """And which runs do not end with it."""
     (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "until test -e told; do sleep 0.1; done"))
@@ -326,10 +366,13 @@ def test_a_scheduler_that_refuses_the_jobs_own_setting_is_asked_once(
     assert len([*work.glob("tuning-job/trial-*")]) == 1
 
 
-def test_the_requests_number_of_trials_is_read_as_the_rest_of_it(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In any accepted spelling: here as text, at the top."""
+@pytest.mark.parametrize(("words", "most"), [((), 2), (("--trials", "1"), 1)])
+def test_the_requests_number_of_trials_is_read_as_the_rest_of_it(
+    work: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], most: int
+) -> None:
+    """In any accepted spelling: here as text, at the top. The command's comes first."""
     job = document(space={"environment": {"LEVEL": [1, 2, 3, 5]}, "options": {"-n": [5]}}, trials="2")["job"]
-    assert len(tuned(capsys, job, "--confirm", "0", "--gain", "0")["trials"]) == 2
+    assert len(tuned(capsys, job, "--confirm", "0", "--gain", "0", *words)["trials"]) == most
 
 
 def test_scripts_of_a_scheduler_run_in_this_place(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
