@@ -239,15 +239,15 @@ def test_a_filled_form_keeps_choices_in_spellings_of_their_own(web: TestClient) 
 
 def test_a_plan_of_a_document_leads_to_the_document(web: TestClient) -> None:
     """Where no filled form would say the same."""
-    page = _changed_from(web, {"document": '{"job": {"application": {"executable": "./a", "threads": 2}}}'})
+    page = _changed_from(web, {"document": '{"job": {"application": {"executable": "./a", "mpi_ranks": 2}}}'})
     assert "<details open>" in page
-    assert '"threads": 2' in unescape(page)
+    assert '"mpi_ranks": 2' in unescape(page)
 
 
 def test_what_should_be_known_of_a_form_has_the_names_of_the_form(web: TestClient) -> None:
     """Whoever pasted a document reads those of the document."""
     filled = web.post("/ui/plans", data={**FILLED, "account": ""}).text
-    job = {"application": {"executable": "a", "threads": 1}, "target": {"name": "supermuc-ng"}}
+    job = {"application": {"executable": "a", "mpi_ranks": 1}, "target": {"name": "supermuc-ng"}}
     pasted = web.post("/ui/plans", data={"document": json.dumps({"job": job})}).text
     assert ("<li>Account: jobs on" in filled, "<li>job_options.account: jobs on" in pasted) == (True, True)
 
