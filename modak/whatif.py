@@ -112,8 +112,8 @@ def _amounts(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
 
 def _batches(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
     """The global batches, or else the numbers of workers, if they differ in training."""
-    sides = [choice["configuration"] for choice in (one, other)]
-    batches, workers = ([side.get(name) for side in sides] for name in ("global_batch", "workers"))
+    batches = [choice["configuration"].get("global_batch") for choice in (one, other)]
+    workers = [choice["configuration"].get("workers") for choice in (one, other)]
     training = any(batches) or any(choice["prediction"].get("per") == "epoch" for choice in (one, other))
     if all(batches) and batches[0] != batches[1]:
         yield f"B has a global batch of {batches[1]}, A of {batches[0]}: in training this changes what an epoch achieves"

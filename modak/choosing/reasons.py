@@ -255,7 +255,8 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
 def described(decision: Decision, index: int) -> str:
     """A candidate in words: nodes, layout, switches that are on, and the batch and the framework's version if candidates differ in them."""
     shape, nodes = decision.shape_at(index), decision.nodes_at(index)
-    batches, versions = ({getattr(each, name) for each in decision.candidates.shapes} for name in ("batch_size", "framework_version"))
+    batches = {each.batch_size for each in decision.candidates.shapes}
+    versions = {each.framework_version for each in decision.candidates.shapes}
     batch = f"batch size {shape.batch_size}" if shape.batch_size and len(batches) > 1 else None
     version = f"framework version {shape.framework_version}" if shape.framework_version and len(versions) > 1 else None
     on = [text for text in (version, shape.compiler, shape.precision, "opt-build" if shape.opt_build else None, batch) if text]

@@ -52,8 +52,8 @@ def split_cells(cells: Sequence[Cell]) -> list[Part]:
     over_threads = len({cell.layout.nodes for cell in cells}) == 1 and not (None in gpus and any(gpus))
     filled, over_nodes, others = list[Part](), list[Part](), list[Part]()
     for family in (family for key in sorted(by_batch) for family in _families(by_batch[key])):
-        filling = _filling(family)
-        filled += [_within_node(filling)] if filling else []
+        if filling := _filling(family):
+            filled.append(_within_node(filling))
         done = {id(cell) for cell in filling}
         several, rest = _over_several_nodes([cell for cell in family if id(cell) not in done])
         over_nodes += map(_over_nodes, several)
@@ -63,10 +63,13 @@ def split_cells(cells: Sequence[Cell]) -> list[Part]:
 
 def _over_several_nodes(cells: Sequence[Cell]) -> tuple[list[list[Cell]], list[Cell]]:
     """Groups of cells with the same counts within a node on several numbers of nodes, and the other cells, by their counts."""
-    by_shape = sorted(grouped(cells, lambda cell: _shape_key(cell.layout)).items())
-    nodes = {shape: {cell.layout.nodes for cell in group} for shape, group in by_shape}
-    several = [group for shape, group in by_shape if len(nodes[shape]) > 1]
-    return several, [cell for shape, group in by_shape if len(nodes[shape]) == 1 for cell in group]
+    several, others = list[list[Cell]](), list[Cell]()
+    for _, group in sorted(grouped(cells, lambda cell: _shape_key(cell.layout)).items()):
+        if len({cell.layout.nodes for cell in group}) > 1:
+            several.append(group)
+        else:
+            others += group
+    return several, others
 
 
 def _parts_of(line: Sequence[Cell]) -> Iterator[Part]:

@@ -151,16 +151,17 @@ def _of_nodes(gpus: int, idle: int) -> str:
 
 
 def _question(request: Request, system: System, partition: Partition) -> Request:
-    """The request for one partition: without counts, and distributed over nodes unless it says otherwise, or names threads alone."""
+    """The request for one partition: without counts, and distributed over nodes unless it says otherwise. If it names threads alone,
+    results say whether it is, as for other answers."""
     config = request.optimisation.config
-    alone = config.distributed_training is False or (is_within_one_process(request) and not is_said_distributed(request))
-    spread = config.model_copy(update={"distributed_training": not alone})
+    if is_said_distributed(request) or not is_within_one_process(request):
+        config = config.model_copy(update={"distributed_training": config.distributed_training is not False})
     free = {**dict.fromkeys((*COUNTS, *OTHERS)), "partition": partition.name}
     return request.changed(
         job_options=free,
         application=dict.fromkeys(LAYOUT),
         target={"name": system.name, "job_scheduler_type": None, "container_runtime": None},
-        optimisation={"config": spread, "objective": Objective(max_nodes=partition.job_nodes)},
+        optimisation={"config": config, "objective": Objective(max_nodes=partition.job_nodes)},
     )
 
 

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from modak.choosing.problem import as_spelt
 from modak.dsl import Configuration, Request
-from modak.errors import RequestError, Unavailable
+from modak.errors import Fault, RequestError, Unavailable, strictly
 from modak.facts import Facts
 from modak.files import write_all
 from modak.normalise import normalise
@@ -46,6 +46,8 @@ def tune(
     read = normalise(document, strict=strict)
     facts = service.facts_for(with_space(read.request))
     request, notices = as_spelt(with_space(read.request), facts)
+    if strict and notices:
+        raise RequestError(faults=strictly(Fault(one.field, one.message) for one in notices))
     base = base_request(request, _configuration(place, request, facts), resolve(request, facts))
     space, aim = grid_of(base), aim_of(base)
     runner = runner_for(resolve(base, facts).scheduler, here=here)

@@ -16,6 +16,7 @@ from modak.errors import RequestError, UnknownName
 from modak.facts import Facts, FileSystem, Layout, Queue, Result, SeriesKey
 from modak.knowledge import packaged_root, read_guide
 from modak.normalise import normalise
+from modak.optimise import recommend
 from modak.perfmodel import Curve, fit
 from modak.sizing import reach
 from modak.sizing.answer import Figure, Platform, Sizing
@@ -217,6 +218,19 @@ def test_threads_alone_are_sized_on_one_node(known: Callable[[str | None], Facts
     sizing = size(normalise({"job": job | {"optimisation": wanted}}).request, replace(known(None), models=measured), guide)
     assert [one.feasible for one in sizing.platforms if one.partition == "thin"] == [feasible]
     assert not [one for one in sizing.warnings if one.field.endswith("distributed_training")]
+
+
+def test_threads_alone_are_sized_in_the_layout_that_results_have(known: Callable[[str | None], Facts], guide: Guide) -> None:
+    """As they are recommended: such a program was run in several processes, whatever its request names."""
+    measured = fit(ran(8000.0 / nodes, nodes=nodes, ranks_per_node=8, threads_per_rank=6) for nodes in (1, 2, 4, 8))
+    wanted = {"app_type": "hpc", "hpc": {"openmp": {}}, "objective": {"deadline": 3600}}
+    job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver"}, "optimisation": wanted}
+    request = normalise({"job": job}).request
+    facts = replace(known(None), models=measured)
+    (thin,) = [one for one in size(request, facts, guide).platforms if one.partition == "thin"]
+    recommended = recommend(request, facts).choices[0].configuration
+    assert (thin.layout, thin.at_nodes) == ("8 ranks per node x 6 threads per rank", 3)
+    assert (recommended.ranks_per_node, recommended.threads_per_rank, recommended.nodes) == (8, 6, 3)
 
 
 def test_a_goal_that_only_a_wide_interval_misses_is_not_called_out_of_reach(known: Callable[[str | None], Facts], guide: Guide) -> None:

@@ -107,6 +107,16 @@ def test_the_best_setting_is_run_beside_the_default_again(work: Path, capsys: py
     assert found["node_hours"] > sum(one["node_hours"] for one in found["trials"])
 
 
+def test_strict_refuses_another_spelling_before_the_first_trial(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As other questions do."""
+    job = document(space={"environment": {"LEVEL": [1, 3]}})
+    job["job"]["application"]["app_tag"] = "3DGAN"
+    Path("job.json").write_text(json.dumps(job))
+    assert main(["tune", "job.json", "--strict"]) == 1
+    assert "no results of '3DGAN'; those of '3dgan' are used (strict: refused)" in capsys.readouterr().err
+    assert not Path("tuning-job").exists()
+
+
 @pytest.mark.parametrize("each", [1, 2])
 def test_what_the_comparison_does_not_confirm_is_not_in_the_script(work: Path, capsys: pytest.CaptureFixture[str], each: int) -> None:
     """Once a setting was fast, by luck: run again it is slower than the job's own, which stays. By how much a single run does not tell."""
