@@ -325,9 +325,10 @@ def _ratios(by: str, pairs: Sequence[ComparedPair]) -> None:
 
 
 def _date(values: Sequence[str] | None) -> str:
-    if len(values or ()) != 1:
+    given = [text for value in values or () if (text := value.strip())]
+    if len(given) != 1:
         raise RequestError("takes one date or instant: results from before it are compared with those since it", field=WHEN)
-    return (values or ("",))[0].strip()
+    return given[0]
 
 
 def _parted(rows: Iterable[Mapping[str, Any]], when: str, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:

@@ -66,7 +66,7 @@ PREEMPTED: Final = f"""    # preempted or suspended (this job, not another of it
 """
 """The ranks have the partition's GraceTime. ``CONT`` would be no sign: Slurm sends it also to jobs that it has not suspended."""
 UNDISTURBED: Final = f"""{_SHOWN} |
-                grep "^JobId=${{SLURM_JOB_ID}} .* JobState=RUNNING " | grep -v -E " (Preempt|Suspend)Time=[0-9]" >/dev/null"""
+            grep "^JobId=${{SLURM_JOB_ID}} .* JobState=RUNNING " | grep -v -E " (Preempt|Suspend)Time=[0-9]" >/dev/null"""
 """At the time limit, and after ``scancel``, the job's state is another one before any of its processes gets a signal."""
 
 

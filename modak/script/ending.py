@@ -73,12 +73,15 @@ modak_lacked() { # if the launcher ended all ranks, and not because somebody sto
     local lacked=true @killed@
     test -n "${MODAK_KILLED:-}" || return 0 @killed@
     test "$(modak_killed)" != "${MODAK_KILLED}" || lacked=false @killed@
-    test "${MODAK_STATUS}${lacked}" = 1true || # of torchrun, whatever ended a rank @torchrun@
-        test "${MODAK_STATUS}" -eq 137 || { @srun@
-        test "${MODAK_STATUS}${MODAK_STOPPED:-}" = 143 && @srun@
-            @UNDISTURBED@ @srun@
-    } || @srun@
-        return 0 @killed@
+    case "${MODAK_STATUS}" in @killed@
+    1) test "${lacked}" = true || return 0 ;; # of torchrun, whatever ended a rank @torchrun@
+    137) ;; @srun@
+    143) @srun@
+        test -z "${MODAK_STOPPED:-}" || return 0 @srun@
+        @UNDISTURBED@ || return 0 @srun@
+        ;; @srun@
+    *) return 0 ;; @killed@
+    esac @killed@
     printf ', "out_of_memory": %s' "${lacked}" @killed@
 } @killed@
 MODAK_KILLED="$(modak_killed)" @killed@

@@ -76,12 +76,15 @@ modak_lacked() { # if the launcher ended all ranks, and not because somebody sto
     local lacked=true
     test -n "${MODAK_KILLED:-}" || return 0
     test "$(modak_killed)" != "${MODAK_KILLED}" || lacked=false
-        test "${MODAK_STATUS}" -eq 137 || {
-        test "${MODAK_STATUS}${MODAK_STOPPED:-}" = 143 &&
-            env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
-                grep "^JobId=${SLURM_JOB_ID} .* JobState=RUNNING " | grep -v -E " (Preempt|Suspend)Time=[0-9]" >/dev/null
-    } ||
-        return 0
+    case "${MODAK_STATUS}" in
+    137) ;;
+    143)
+        test -z "${MODAK_STOPPED:-}" || return 0
+        env -u SLURM_CLUSTERS -u SLURM_TIME_FORMAT timeout 20 scontrol --oneliner show job "${SLURM_JOB_ID}" 2>/dev/null |
+            grep "^JobId=${SLURM_JOB_ID} .* JobState=RUNNING " | grep -v -E " (Preempt|Suspend)Time=[0-9]" >/dev/null || return 0
+        ;;
+    *) return 0 ;;
+    esac
     printf ', "out_of_memory": %s' "${lacked}"
 }
 MODAK_KILLED="$(modak_killed)"
