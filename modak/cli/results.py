@@ -276,12 +276,13 @@ def compare(
 
     by = _column(by)
     filters, seen, told = _filters(application, system, metric, where), set[str](), set[str]()
-    if when := _date(values) if by == WHEN else None:
+    when = _date(values or ()) if by == WHEN else None
+    if when is not None:
         values = [f"before {when}", f"since {when}"]
     alike = partial(spelt_alike, by=by, values=values or (), own=common.own_names())
 
     def rows(every: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        return alike(_parted(every, when, values or ()) if when else every)
+        return alike(every if when is None else _parted(every, when, values or ()))
 
     pairs = compared(_noting(rows(common.every_result(filters)), by, seen, told), by, values or ())
     if not seen:
@@ -289,7 +290,7 @@ def compare(
         raise NotFound(f"{_none_of(filters)} state it{known}", field=by)
     for value in values or ():
         if value not in seen:
-            raise NotFound(f"no results were measured {value}", field=by) if when else UnknownName(by, value, seen, field="VALUE")
+            raise UnknownName(by, value, seen, field="VALUE") if when is None else NotFound(f"no results were measured {value}", field=by)
     if not pairs:
         others = also_differ(rows(common.every_result(filters)), by, values or ())
         also = f"; the most alike also differ in {', '.join(others)}" if others else ""
@@ -324,10 +325,11 @@ def _ratios(by: str, pairs: Sequence[ComparedPair]) -> None:
     show.table((*differ, by, "against", "median", "against it", "runs", "ratio", f"better {by}", "beyond noise"), rows)
 
 
-def _date(values: Sequence[str] | None) -> str:
-    if len(values or ()) != 1:
+def _date(values: Sequence[str]) -> str:
+    """The only value: a date or an instant."""
+    if len(values) != 1:
         raise RequestError("takes one date or instant: results from before it are compared with those since it", field=WHEN)
-    return (values or ("",))[0].strip()
+    return values[0].strip()
 
 
 def _parted(rows: Iterable[Mapping[str, Any]], when: str, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:

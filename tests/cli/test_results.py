@@ -435,6 +435,7 @@ def test_results_from_before_a_date_are_compared_with_those_since_it(run: Run, t
         ([], "measured_at: takes one date or instant: results from before it are compared with those since it"),
         (["2026-03-20", "2026-03-21"], "measured_at: takes one date or instant: results from before it are compared with those since it"),
         (["20.3.2026"], "VALUE: allowed: a date (2026-03-01), or ISO 8601 with an offset: "),
+        ([""], "VALUE: allowed: a date (2026-03-01), or ISO 8601 with an offset: "),
         (["2026-02-01"], "measured_at: no results were measured before 2026-02-01\n"),
     ],
 )
