@@ -197,7 +197,7 @@ def _described(kind: NodeKind, told: Told, machine: Machine, processor: Processo
 
 
 def _shown_lists(kind: NodeKind, cluster: Cluster) -> tuple[tuple[str, str], ...]:
-    """Without those that a system file cannot hold."""
+    """Its lists that are entered, or that it does not have: all but those that a system file cannot hold. None if they are not shown."""
     lists = dict(kind.partition.lists)
     return tuple((kind.name, name) for name in LISTS if lists.get(name) != ()) if cluster.shows_lists else ()
 

@@ -40,7 +40,7 @@ parameters that every row repeats.
 _AMOUNT: Final = re.compile(r"(?:[0-9]_cpn_)?([0-9]{1,8})[ _-]?([a-z]+?)s?")
 """A count and what it counts: ``2_nodes``, ``16 cores``; some suites put the cores of each node before the nodes."""
 _PART_OF_NODE: Final = re.compile(r"1_[0-9]{1,2}_node")
-_ZERO: Final = re.compile(r"\s*[+-]?(0+\.?0*|\.0+)([eE][+-]?[0-9]+)?\s*")
+_ZERO: Final = re.compile(r"\s*[+-]?(0+(\.0*)?|\.0+)([eE][+-]?[0-9]+)?\s*")
 _NUMBER: Final = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 

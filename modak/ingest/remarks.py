@@ -209,12 +209,12 @@ def on_growth(changed: Mapping[int, SeriesKey], sizes: Mapping[int, int | None])
     """
     numbers_of = {number: numeric(changed[number].params) for number in sizes}
     alike = grouped(sizes, lambda number: _label_without(changed[number], numbers_of[number]))
-    told = {
-        label: _growing([numbers_of[one] for one in members], [sizes[one] for one in members], metric_of(changed[members[0]]).is_rate)
-        for label, members in alike.items()
-    }
-    for what, labels in islice(grouped(filter(told.get, told), told.__getitem__).items(), SHOWN):
-        yield f"{listed(labels, 1, '; ')}: {what}"
+    found: dict[str, list[str]] = {}
+    for label, members in alike.items():
+        is_rate = metric_of(changed[members[0]]).is_rate
+        if what := _growing([numbers_of[one] for one in members], [sizes[one] for one in members], is_rate):
+            found.setdefault(what, []).append(label)
+    yield from (f"{listed(labels, 1, '; ')}: {what}" for what, labels in islice(found.items(), SHOWN))
 
 
 def _growing(numbers: Sequence[Mapping[str, float]], sizes: Sequence[int | None], is_rate: bool) -> str:

@@ -406,7 +406,7 @@ def _environments(request: Request, spec: JobSpec) -> Iterator[Notice]:
 
 def _prepares(before: list[str]) -> bool:
     """Whether a command that begins with these words installs packages, or opens an environment."""
-    installs = before[:1] != [] and before[0] in _INSTALLERS and before[1:2] not in (["run"], ["download"])
+    installs = bool(before) and before[0] in _INSTALLERS and before[1:2] not in (["run"], ["download"])
     return installs or before[1:] in _MODULES or before[1:2] == ["activate"]
 
 

@@ -84,13 +84,15 @@ def _done_instead(program: str, request: Request, out: tuple[Word, ...], *, prec
     some. ``precision``: that of Accelerate is kept."""
     if program == MXNET:
         return "application.mpi_ranks 1 starts it once"
-    unknown = program in FLAGS and request.optimisation.framework is None and request.application.app_type not in ("mpi", "hpc")
-    done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
-    done = _NAME_PYTORCH if unknown else done
+    if program in FLAGS and request.optimisation.framework is None and request.application.app_type not in ("mpi", "hpc"):
+        done = _NAME_PYTORCH
+    else:
+        done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
     if not out or program != "accelerate":
         return done
-    kept = f"but for the precision ({PRECISION}), and its settings (FSDP, DeepSpeed)"
-    lost = kept if precision else "and its settings (precision, FSDP, DeepSpeed)"
+    lost = f"but for the precision ({PRECISION}), and its settings (FSDP, DeepSpeed)"
+    if not precision:
+        lost = "and its settings (precision, FSDP, DeepSpeed)"
     return f"{done}, {lost} with it: make them in the program"
 
 

@@ -269,10 +269,13 @@ def is_array(job: JobSpec, scheduler: Scheduler) -> bool:
 
 
 def _enders(job: JobSpec, scheduler: Scheduler) -> Collection[str]:
-    """What may have ended all ranks, so that the status of the run does not tell why one failed, and the script looks for the reason."""
+    """The words for what ends all ranks if one fails, so that the status of the run does not tell why: the script looks for the reason.
+    Empty: nothing does, or no result would have it."""
+    if not names_run(job):
+        return ()
     found = {"srun": job.slurm_step and scheduler.undisturbed, "torchrun": job.launcher == "torchrun"}
-    enders = {name for name, of_it in found.items() if of_it} if names_run(job) else set()
-    return enders | {"killed"} if enders else ()
+    enders = [name for name, of_it in found.items() if of_it]
+    return (*enders, "killed") if enders else ()
 
 
 def _before(job: JobSpec, scheduler: Scheduler) -> tuple[Word, ...]:

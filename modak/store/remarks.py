@@ -88,8 +88,8 @@ def _on_nodes(connection: Connection, numbers: Sequence[int]) -> Mapping[int, Se
     columns = (results.c.series_id, results.c.nodes)
     chosen = select(*columns, func.min(results.c.value), func.max(results.c.value)).where(results.c.series_id.in_(numbers), STANDING)
     found: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
-    for number, *on_nodes in connection.execute(chosen.group_by(*columns).order_by(*columns)):
-        found[number].append((*on_nodes,))
+    for number, nodes, least, most in connection.execute(chosen.group_by(*columns).order_by(*columns)):
+        found[number].append((nodes, least, most))
     return found
 
 

@@ -50,6 +50,7 @@ def extrap(region: str, names: int, measured: list[dict[str, object]]) -> str:
 
 FILES = {
     "a number that is none": (ramble("1" * LONG + "x"), ""),
+    "a number that is not quite zero": (ramble("0" * LONG + "1"), ""),
     "a unit of a megabyte": (ramble("1", "/a" * (LONG // 2) + "!"), ""),
     "a unit of blanks": (ramble("1", "a" + " " * LONG + "b"), ""),
     "a unit of its own for each figure": (ramble("1", *(f"u{number}" for number in range(120_000))), ""),
