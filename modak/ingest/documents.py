@@ -70,6 +70,8 @@ class RowCollector:
     lists: str = ""
     """How else these runs are found; ``{}`` stands for the states."""
     cells: int = 0
+    strange: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    """Figures in an unknown unit: line and cells of each."""
 
     def row(self, line: int, /, **cells: Any) -> None:
         """Add a row, or a note if its value is zero. A cell that is ``None`` is empty; any text may be the name of a column."""
@@ -122,12 +124,13 @@ class RowCollector:
     def figure(self, line: int, name: str, value: str | None, unit: str | None, cells: Mapping[str, Any]) -> None:
         """Add a row for a figure that a tool reports; or a note if it is no number, or if nothing tells whether less or more is better.
 
-        In an unknown unit it is left out, too: whoever loads the file cannot change it, and its other figures are none the worse.
+        In an unknown unit it is left out, too, if the file has other figures, which are none the worse. If it has none, loading refuses the
+        file, unless somebody gives the unit.
         """
         if value is None or not _NUMBER.fullmatch(value):
             self.leave(line, f"{name!r} is not a number" if value else f"{name!r} has no value")
         elif unit and not known_unit(unit):
-            self.leave_all(f"{name!r} is in the unknown unit {unit!r}")
+            self.strange.append((line, {**cells, "metric": name, "value": value.strip(), "unit": unit}))
         elif why := _meaningless(name, unit or None):
             self.leave(line, f"{name!r} {why}")
         else:
@@ -135,6 +138,12 @@ class RowCollector:
 
     def rows(self) -> Iterator[Raw]:
         """All rows as one part, with the notes."""
+        only_strange = not self.records
+        for line, cells in self.strange:
+            if only_strange:
+                self.row(line, **cells)
+            else:
+                self.leave_all(f"{cells['metric']!r} is in the unknown unit {cells['unit']!r}")
         notes = (*self.left, *self._failed(), *((f": {self.more} more left out",) if self.more else ()))
         yield Raw.of(self.records, self.lines, notes)
 

@@ -890,6 +890,15 @@ def test_a_figure_in_an_unknown_unit_is_left_out_and_named_once() -> None:
     assert [note for note in batch.notes if "GB by s" in note] == ["r.json: 'triad' is in the unknown unit 'GB by s'; left out"]
 
 
+def test_a_file_whose_figures_are_all_in_an_unknown_unit_is_refused_until_it_is_given() -> None:
+    """There is nothing else to read, and one unit fits all."""
+    log = b"job_completion_time|name|triad_value|triad_unit\n2026-03-01T12:00:00|stream|12.5|GB by s\n"
+    with pytest.raises(DataError, match="column 'unit': unknown unit 'GB by s'; did you mean 'GB/s'"):
+        list(table(from_bytes(log, "r.log")).batches())
+    (batch,) = table(from_bytes(log, "r.log"), Options({"unit": ""}, {"unit": "GB/s"})).batches()
+    assert batch.values.tolist() == [12.5e9]
+
+
 @pytest.mark.parametrize("zero", ["0.0", "0", "0.0000000000000000e+00"])
 def test_a_run_of_no_time_is_left_out(zero: str) -> None:
     """hyperfine takes off the time of the shell, and little is left of a short command."""
