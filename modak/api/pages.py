@@ -41,7 +41,7 @@ FILTERS: Final = ("application", "system", "metric")
 MOST_NAMES: Final = 500
 """Applications that a page offers to choose from: more of them are looked for by a part of the name."""
 MOST_LISTED: Final = 500
-"""Systems, images or rules on one page."""
+"""Systems, images or rules on one page, or curves below one picture."""
 MODEL: Final = ("sizes", "results", "error at the next size", "id")
 """What the table beside a picture says of each curve."""
 
@@ -182,17 +182,18 @@ def _chosen(service: Service, known: Mapping[str, Curve], model_id: str, used_by
 
 
 def _described(metric: str, scale: str, named: Sequence[tuple[str, Curve]]) -> Mapping[str, Any]:
-    """The title of the picture of some curves, a note if it has not all of them, and the table below it."""
+    """The title of the picture of some curves, a note if it has not all of them, the table below it, and how many ``more`` there are."""
     from modak import plotting
     from modak.perfmodel.lines import title
     from modak.service import records
 
-    found = [(label, records.model(curve)) for label, curve in named]
+    found = [(label, records.model(curve)) for label, curve in named[:MOST_LISTED]]
     rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
     return {
         "title": f"{metric.replace('_', ' ')} over {scale}, {title([curve for _, curve in named])}",
         "note": f"{len(named)} curves; the {plotting.MOST} with the most sizes are drawn" if len(named) > plotting.MOST else "",
         "table": listings.as_text(("curve", *MODEL), rows),
+        "more": max(0, len(named) - MOST_LISTED),
     }
 
 

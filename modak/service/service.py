@@ -190,7 +190,9 @@ class Service:
 
     def behind_curve(self, application: str, model_id: str, cursor: str | None = None) -> Json:
         """A page of the results that a curve of an application is fitted to. Raises :class:`~modak.errors.NotFound`."""
-        curve = self.chosen(self.curves(application), model_id)[model_id]
+        curve = self.store.model(model_id)
+        if curve is None or curve.series.application != application:
+            raise records.no_model(model_id, "id")
         return records.page(self.store.numbered(curve.result_ids, cursor), records.record)
 
     def replaced(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None) -> Json:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, not_, or_, select, true, update
 
 from modak import __version__
 from modak.facts import SeriesKey
@@ -25,6 +25,12 @@ from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, from_row, key
 
 FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint()}"
 """The version of the code that fitted a curve, and its forms; curves of another version are fitted again."""
+
+OVER_WORKERS: Final = or_(
+    not_(models.c.body.contains('"scale":"nodes","sizes":[', autoescape=True)),
+    models.c.body.contains('"ranks_per_node":1,', autoescape=True),
+)
+"""Stored curves that are not over nodes of several ranks. What users write is text in their JSON: it has neither lists nor numbers."""
 
 _NAME: Final = re.compile("[0-9a-f]{12}")
 _ROWS_AT_ONCE: Final = 20_000
@@ -59,23 +65,22 @@ def read(connection: Connection, applications: Sequence[str] | None = None) -> S
     return _found(connection, chosen, stale(connection, applications))
 
 
-def applications_with(connection: Connection, name: str) -> tuple[str, ...]:
-    """The applications that have a curve of this name, or may have one: some of their results changed since curves were fitted."""
+def read_called(connection: Connection, name: str) -> Snapshot:
+    """The same of the curve of this name: it, and all series that are behind, which may have it."""
     if not _NAME.fullmatch(name):
-        return ()
-    known = select(models.c.application).where(models.c.name == name)
-    return tuple(connection.scalars(known.union(select(series.c.application).where(BEHIND))))
+        return Snapshot((), {}, ())
+    return _found(connection, [_bodies().where(models.c.name == name)], stale(connection))
 
 
-def read_from(connection: Connection, first: int, most: int) -> tuple[Snapshot, frozenset[int]]:
+def read_from(connection: Connection, first: int, most: int, only: ColumnElement[bool]) -> tuple[Snapshot, frozenset[int]]:
     """The same for up to ``most`` series (one of :func:`chunks`) from the number ``first`` on; and their numbers, fewer at the end.
 
-    Of the series that are behind, only those are included that are among these or may tell of the same runs as one of them.
+    Of stored curves, ``only`` those are included; of the series that are behind, those that are among these or may tell of the same runs
+    as one of them.
     """
-    chosen = select(*NUMBERED).where(series.c.id >= first).order_by(series.c.id).limit(most)
-    keys = {row.id: from_row(row) for row in connection.execute(chosen)}
-    behind = _stale_among(connection, keys.values())
-    return _found(connection, [_bodies().where(models.c.series_id.in_(keys))], behind), frozenset(keys)
+    rows = connection.execute(select(*NUMBERED).where(series.c.id >= first).order_by(series.c.id).limit(most)).all()
+    numbers = frozenset(row.id for row in rows)
+    return _found(connection, [_bodies().where(models.c.series_id.in_(numbers), only)], _stale_among(connection, rows)), numbers
 
 
 def _bodies() -> Select[Any]:
@@ -139,13 +144,13 @@ def stale(connection: Connection, applications: Sequence[str] | None = None) -> 
     return changed | of_same_runs(connection, [key for key, _ in changed.values()], own, skip=changed)
 
 
-def _stale_among(connection: Connection, keys: Collection[SeriesKey]) -> dict[int, tuple[SeriesKey, int]]:
+def _stale_among(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, tuple[SeriesKey, int]]:
     """The same for one of :func:`chunks` of series and those of the same runs: few are read, also if tens of thousands are behind."""
-    names = {key.application for key in keys}
+    names = {row.application for row in rows}
     behind = set(connection.scalars(select(series.c.id).where(BEHIND, series.c.application.in_(names))))
     if not behind:
         return {}
-    related = of_same_runs(connection, keys, OwnNames(connection))
+    related = of_same_runs(connection, [from_row(row) for row in rows], OwnNames(connection))
     runs = {merging.run_key(key) for number, (key, _) in related.items() if number in behind}
     return {number: one for number, one in related.items() if merging.run_key(one[0]) in runs}
 

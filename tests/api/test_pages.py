@@ -166,10 +166,12 @@ def test_a_curve_leads_to_a_picture_and_the_results_of_it_alone(web: TestClient)
     assert f">{link.rpartition('=')[2]}</a>" in results.text
 
 
-@pytest.mark.parametrize("path", ["/ui/models?application=3dgan&id=none", "/ui/results?application=3dgan&model=none"])
+@pytest.mark.parametrize(
+    "path", ["models?application=3dgan&id=none", "results?application=3dgan&model=none", "results?application=a&model={}"]
+)
 def test_a_curve_that_is_gone_is_said_to_be(web: TestClient, path: str) -> None:
-    """Its results may have been replaced since."""
-    answer = web.get(path, headers=BROWSER)
+    """Its results may have been replaced since. Another application's is none."""
+    answer = web.get(f"/ui/{path.format(web.get('/models').json()['items'][0]['id'])}", headers=BROWSER)
     assert (answer.status_code, "no model has the id" in answer.text) == (404, True)
 
 
@@ -473,11 +475,12 @@ def test_an_application_without_results_is_said_to_have_none(web: TestClient) ->
 
 @pytest.fixture(scope="module")
 def crowded(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """The pages of a service with results of more applications, and more images, than a page has."""
+    """The pages of a service with results of more applications, more curves of one, and more images, than a page has."""
     database = shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path_factory.mktemp("crowded") / "modak.db")
     with open_store(f"sqlite:///{database}") as store:
-        rows = "".join(f"solver-{n:04},1,wall_time,{n + 1}\n" for n in range(pages.MOST_NAMES + 100))
-        store.load([table(from_bytes(f"application,nodes,metric,value\n{rows}".encode(), "mine.csv"), Options())], Actor("me"))
+        rows = "".join(f"solver-{n:04},1,wall_time,{n + 1},\n" for n in range(pages.MOST_NAMES + 100))
+        rows += "".join(f"wide,1,wall_time,{n + 1},{n}\n" for n in range(pages.MOST_LISTED + 100))
+        store.load([table(from_bytes(f"application,nodes,metric,value,params.n\n{rows}".encode(), "mine.csv"), Options())], Actor("me"))
         image = store.snapshot().images[0].model_copy(update={"opt_dsl_code": None})
         names = [f"docker://registry.example.org/{'x' * 200}/{n:04}" for n in range(pages.MOST_LISTED)]
         store.add([image.model_copy(update={"reference": name}) for name in names], Actor("me"))
@@ -516,15 +519,24 @@ def test_scaling_of_many_applications_is_found_by_a_part_of_the_name(crowded: Te
     assert "type a part of the name" in crowded.get("/ui/models").text
 
 
+def test_curves_that_are_not_listed_are_counted(crowded: TestClient) -> None:
+    """Of thousands nobody finds one on a page, which would take long."""
+    text = crowded.get("/ui/models?application=wide").text
+    assert text.partition("<tbody>")[2].count("<tr>") == pages.MOST_LISTED
+    assert "<p>And 100 with as many sizes or fewer:" in text
+
+
 def test_curves_that_are_not_drawn_are_counted(own_database: Path) -> None:
-    """Only so many can be told apart in a picture; the table has all of them."""
+    """Only so many can be told apart in a picture; the table has more of them."""
     app = create_app(Settings(database_url=f"sqlite:///{own_database}"))
     with TestClient(app) as client:
         runs = [(ranks, nodes) for ranks in range(1, 10) for nodes in (1, 2, 4)]
         told = {"application": "many", "metric": "wall_time", "unit": "s"}
         rows = [{**told, "nodes": nodes, "ranks_per_node": ranks, "value": 8 / nodes} for ranks, nodes in runs]
         app.state.service().store.load([table(from_bytes(json.dumps(rows).encode(), "rows.json"), Options())], Actor("test"))
-        assert "<p>9 curves; the 8 with the most sizes are drawn.</p>" in client.get("/ui/models?application=many").text
+        text = client.get("/ui/models?application=many").text
+        assert "<p>9 curves; the 8 with the most sizes are drawn.</p>" in text
+        assert "or fewer" not in text
 
 
 @pytest.mark.parametrize(
