@@ -91,9 +91,9 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
     ]
 
 
-def spelt(column: str, others: Mapping[str, str]) -> list[Notice]:
-    """A warning for each text of a column that stands for another spelling, as results have it."""
-    return [Notice(field=column, message=spelt_otherwise(name, other)) for name, other in islice(sorted(others.items()), MOST_COMPARED)]
+def spelt(column: str, others: Collection[tuple[str, str]]) -> list[Notice]:
+    """A warning for each text of a column that stands for another spelling, with that, as results have it."""
+    return [Notice(field=column, message=spelt_otherwise(name, other)) for name, other in islice(sorted(others), MOST_COMPARED)]
 
 
 def misspelt(rows: Sequence[Mapping[str, Any]], measured: Collection[str], systems: Collection[str]) -> list[Notice]:

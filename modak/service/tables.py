@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from modak.choosing.nodes import node_gpus, node_kinds, node_power
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from modak.ingest.table import Point
     from modak.perfmodel.cells import Cell
     from modak.perfmodel.configurations import MeasuredRuns
+    from modak.perfmodel.curves import Curve
     from modak.perfmodel.rows import Reader, Row
     from modak.perfmodel.unseen import CalibrationRuns
 
@@ -43,12 +45,11 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 
     asked = points(from_bytes(content, name), most)
     there = store.applications()
-    given, of_names = _as_spelt(_rows(asked, facts), "application", there)
+    given, of_names = _as_spelt(_rows(asked, facts), there)
     measured = {row["application"] for row in given}.intersection(there)  # others cost no query
     _, models = store.models_of(*sorted(measured))
     curves = {application: facts.with_own_names(found) for application, found in models.items()}
-    datasets = {curve.series.dataset for found in curves.values() for curve in found if curve.series.dataset}
-    given, of_data = _as_spelt(given, "dataset", datasets)
+    given, of_data = _data_as_spelt(given, curves)
     gpus_there = node_gpus(facts)
     gpus = [gpus_meant(row, curves.get(row["application"], ()), gpus_there(row["system"], row["partition"])) for row in given]
     questions = [{**row, "gpus_per_node": count} if count else row for row, count in zip(given, gpus, strict=True)]
@@ -87,7 +88,7 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     from modak.perfmodel.rows import Reader
 
     asked = points(from_bytes(content, name), most)
-    rows, of_names = _as_spelt(_rows(asked, facts), "application", store.applications())
+    rows, of_names = _as_spelt(_rows(asked, facts), store.applications())
     known = by_configuration(_having_parameters(store, {row["metric"] for row in rows}))
     found = calibrations_of(rows, known, number, Reader(graph_compilers(), node_kinds(facts)))
     places = [place for one in found for place in one.places]
@@ -116,10 +117,23 @@ def _rows(points: Sequence[Point], facts: Prepared) -> list[dict[str, Any]]:
     return [row(point) for point in points]
 
 
-def _as_spelt(rows: Sequence[dict[str, Any]], column: str, known: Collection[str]) -> tuple[list[dict[str, Any]], list[Notice]]:
-    """The rows with the texts of a column as results spell them, if one that is ``known`` is the same in another spelling; and notices."""
-    others = other_spellings({row[column] for row in rows if row[column]}, known)
-    return [{**row, column: others.get(row[column], row[column])} for row in rows], rownotes.spelt(column, others)
+def _as_spelt(rows: Sequence[dict[str, Any]], known: Collection[str]) -> tuple[list[dict[str, Any]], list[Notice]]:
+    """The rows with applications as results spell them, if one that is ``known`` is the same in another spelling; and notices."""
+    others = other_spellings({row["application"] for row in rows}, known)
+    spelt = [{**row, "application": others.get(row["application"], row["application"])} for row in rows]
+    return spelt, rownotes.spelt("application", others.items())
+
+
+def _data_as_spelt(rows: Sequence[dict[str, Any]], curves: Mapping[str, Sequence[Curve]]) -> tuple[list[dict[str, Any]], list[Notice]]:
+    """The same for data sets, as the results of each row's own application spell them."""
+    asked = grouped((row for row in rows if row["dataset"] and row["application"] in curves), itemgetter("application"))
+    others: dict[tuple[str, str], str] = {}
+    for application, same in asked.items():
+        known = {curve.series.dataset for curve in curves[application] if curve.series.dataset}
+        for name, other in other_spellings({row["dataset"] for row in same}, known).items():
+            others[application, name] = other
+    spelt = [{**row, "dataset": others.get((row["application"], row["dataset"]), row["dataset"])} for row in rows]
+    return spelt, rownotes.spelt("dataset", {(name, other) for (_, name), other in others.items()})
 
 
 def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Cell]:

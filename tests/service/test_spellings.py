@@ -93,6 +93,22 @@ def test_rows_are_predicted_from_the_only_other_spelling(service: Service) -> No
     assert answer["warnings"][:2] == [{**one, "field": one["field"].rpartition(".")[2]} for one in TAKEN]
 
 
+def test_data_sets_of_rows_are_spelt_as_their_own_application_has_them(service: Service) -> None:
+    """Another application in the same table may spell them in the way of the row, or in a third one."""
+    head = "application,dataset,nodes,metric"
+    runs = [f"{name},{data},{nodes},wall_time,{80 / nodes}\n" for name, data in (("one", "Big"), ("two", "big")) for nodes in (1, 2, 4)]
+    service.load(incoming(["-"], PLAIN, io.BytesIO(f"{head},value\n{''.join(runs)}".encode())))
+    asked = f"{head}\none,big,2,wall_time\none,BIG,2,wall_time\ntwo,BIG,2,wall_time\ntwo,big,2,wall_time\n"
+    answer = service.predict(asked.encode(), "points.csv")
+    assert [row["basis"] for row in answer["rows"]] == ["measured"] * 4
+    told = [one["message"] for one in answer["warnings"] if one["field"] == "dataset"]
+    assert [each[len("no results of ") :] for each in told] == [
+        "'BIG'; those of 'Big' are used",
+        "'BIG'; those of 'big' are used",
+        "'big'; those of 'Big' are used",
+    ]
+
+
 @pytest.mark.parametrize("other", ["3dGan", "3DGAN"])
 def test_of_several_spellings_none_is_taken_and_an_own_one_is_kept(service: Service, document: dict[str, Any], other: str) -> None:
     """Two that differ so may be two applications; one with results of its own is never another one."""
