@@ -96,7 +96,7 @@ def scripts(service: Service) -> list[dict[str, Any]]:
 
 def scaling_models(service: Service) -> Iterator[dict[str, Any] | None]:
     """Those curves that are one of the published models; nothing for others."""
-    return map(shapes.scaling_model, service.store.models_over_workers())
+    return map(shapes.scaling_model, service.store.models_in_turn())
 
 
 def container_mappings(service: Service) -> list[dict[str, Any]]:

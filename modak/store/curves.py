@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, not_, or_, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, or_, select, true, update
 
 from modak import __version__
 from modak.facts import SeriesKey
@@ -25,12 +25,6 @@ from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, from_row, key
 
 FITTED_BY: Final = f"{__version__}/{FIT_VERSION}/{fingerprint()}"
 """The version of the code that fitted a curve, and its forms; curves of another version are fitted again."""
-
-OVER_WORKERS: Final = or_(
-    not_(models.c.body.contains('"scale":"nodes","sizes":[', autoescape=True)),
-    models.c.body.contains('"ranks_per_node":1,', autoescape=True),
-)
-"""Stored curves that are not over nodes of several ranks. What users write is text in their JSON: it has neither lists nor numbers."""
 
 _NAME: Final = re.compile("[0-9a-f]{12}")
 _ROWS_AT_ONCE: Final = 20_000
@@ -72,15 +66,14 @@ def read_called(connection: Connection, name: str) -> Snapshot:
     return _found(connection, [_bodies().where(models.c.name == name)], stale(connection))
 
 
-def read_from(connection: Connection, first: int, most: int, only: ColumnElement[bool]) -> tuple[Snapshot, frozenset[int]]:
+def read_from(connection: Connection, first: int, most: int) -> tuple[Snapshot, frozenset[int]]:
     """The same for up to ``most`` series (one of :func:`chunks`) from the number ``first`` on; and their numbers, fewer at the end.
 
-    Of stored curves, ``only`` those are included; of the series that are behind, those that are among these or may tell of the same runs
-    as one of them.
+    Of the series that are behind, only those are included that are among these or may tell of the same runs as one of them.
     """
     rows = connection.execute(select(*NUMBERED).where(series.c.id >= first).order_by(series.c.id).limit(most)).all()
     numbers = frozenset(row.id for row in rows)
-    return _found(connection, [_bodies().where(models.c.series_id.in_(numbers), only)], _stale_among(connection, rows)), numbers
+    return _found(connection, [_bodies().where(models.c.series_id.in_(numbers))], _stale_among(connection, rows)), numbers
 
 
 def _bodies() -> Select[Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Condition
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, func, select, true
+from sqlalchemy import Connection, Engine, Select, func, select
 
 from modak.errors import Unavailable, UnknownName
 from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Failed, Image, Known, Processor, Result, Rule, System
@@ -404,18 +404,17 @@ class Store:
         results.check_limit(limit)
         last = cursor_place(cursor)
         series_of_last, _ = last
-        return paged((one for one in self._from(series_of_last, min(limit, AT_ONCE), true()) if one[0] > last), limit)
+        return paged((one for one in self._from(series_of_last, min(limit, AT_ONCE)) if one[0] > last), limit)
 
-    def models_over_workers(self) -> Iterator[Curve]:
-        """The curves, in the order of their series, but few over nodes of several ranks; only some of them are in memory at once."""
-        return (curve for _, curve in self._from(0, AT_ONCE, curves.OVER_WORKERS))
+    def models_in_turn(self) -> Iterator[Curve]:
+        """All curves, in the order of their series; only some of them are in memory at once."""
+        return (curve for _, curve in self._from(0, AT_ONCE))
 
-    def _from(self, first: int, most: int, only: ColumnElement[bool]) -> Iterator[tuple[Place, Curve]]:
-        """Curves (of stored ones ``only`` those) with their places, from the series with the number ``first`` on; read and fitted ``most``
-        series at once."""
+    def _from(self, first: int, most: int) -> Iterator[tuple[Place, Curve]]:
+        """Curves with their places, from the series with the number ``first`` on; read and fitted ``most`` series at once."""
         while True:
             with reading(self.engine) as connection:
-                read, numbers = curves.read_from(connection, first, most, only)
+                read, numbers = curves.read_from(connection, first, most)
             for number, of_series in groupby(self._numbered(read), key=itemgetter(0)):
                 if number not in numbers:  # of the same run as one of these
                     continue

@@ -734,17 +734,17 @@ def test_a_caller_who_hangs_up_is_no_fault_of_ours(loader: Site, path: str) -> N
 
 @pytest.mark.parametrize("path", ["/scaling_models/none", "/scaling_models"])
 def test_many_who_look_for_curves_hold_one_thread(loader: Site, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    """All series are looked at for that, which takes a while at a large site: other requests have the other threads."""
-    models_over_workers, reading, alone = Store.models_over_workers, list[Store](), list[bool]()
+    """All curves are read for that, which takes seconds at a large site: other requests have the other threads."""
+    models_in_turn, reading, alone = Store.models_in_turn, list[Store](), list[bool]()
 
     def read(store: Store) -> Iterator[Curve]:
         reading.append(store)
         if len(reading) == 1:
             until(lambda: getattr(loader.app.state, "scaling model").statistics().tasks_waiting + len(reading) == 3)  # all have come
             alone.append(len(reading) == 1)
-        yield from models_over_workers(store)
+        yield from models_in_turn(store)
 
-    monkeypatch.setattr(Store, "models_over_workers", read)
+    monkeypatch.setattr(Store, "models_in_turn", read)
     with ThreadPoolExecutor(3) as callers:
         answers = list(callers.map(loader.web.get, 3 * [path]))
     assert ({answer.status_code for answer in answers}, alone) == ({404 if "none" in path else 200}, [True])

@@ -124,26 +124,6 @@ def test_pages_of_models_are_all_models(store: Store, limit: int) -> None:
     assert len(store.models()) > 3
 
 
-def test_stored_models_over_nodes_of_several_ranks_are_not_read_in_turn(store: Store) -> None:
-    """They are those of most series. Users' own words, also parameters that are called as parts of a model, tell nothing else."""
-    words = ("nodes", '""nodes"",""sizes"":[', '""ranks_per_node"":1,')
-    layouts = ("1,1,", "2,1,", "1,4,", "2,4,", "1,2,1", "1,2,2")
-    rows = [f'a,"{word}",[,1,{layout},wall_time,9\n' for word in words for layout in layouts]
-    store.load(
-        [
-            csv_table(
-                "application,params.scale,params.sizes,params.ranks_per_node,nodes,ranks_per_node,gpus_per_node,metric,value\n"
-                + "".join(rows)
-            )
-        ],
-        ME,
-    )
-    every = store.models()
-    over_workers = [curve for curve in every if curve.scale != "nodes" or curve.layout.ranks_per_node == 1]
-    assert list(store.models_over_workers()) == over_workers
-    assert 0 < len(over_workers) < len(every)
-
-
 def test_a_page_of_models_fits_no_others(store: Store) -> None:
     """A database with many series that were never fitted answers the first page soon."""
     store.load([csv_table(TWO_IMAGES)], ME)
