@@ -440,7 +440,8 @@ def _precision(chosen: Chosen) -> str | None:
     used = chosen.shape.precision or _of_all_results(chosen)
     if used is None or used == chosen.request.optimisation.workload.precision or not chosen.is_predicted:
         return None
-    return f"the predicted time is for precision {used}: run the program in it, and check its accuracy"
+    check = "" if same_precision(used) == USUAL_PRECISION else ", and check its accuracy"
+    return f"the predicted time is for precision {used}: run the program in it{check}"
 
 
 def _of_all_results(chosen: Chosen) -> str | None:

@@ -705,6 +705,15 @@ def _advice_for(known: Known, precision: str, measured_on: str) -> Sequence[str]
     return optimise(request, replace(known(None), models=models)).plan.advice
 
 
+@pytest.mark.parametrize(
+    ("precision", "told"), [("fp16", "run the program in it, and check its accuracy"), ("fp32", "run the program in it")]
+)
+def test_accuracy_is_to_be_checked_in_fewer_bits(known: Known, precision: str, told: str) -> None:
+    """The usual precision is that of programs that say nothing of it."""
+    advice = _advice_for(known, precision, "dgx-1-v100")
+    assert f"the predicted time is for precision {precision}: {told}" in advice
+
+
 @pytest.mark.parametrize("measured_on", ["dgx-1-v100", "dgx-1"])
 def test_fp16_is_not_advised_where_all_results_have_it(known: Known, measured_on: str) -> None:
     """The predicted time is for it, as another sentence says."""
