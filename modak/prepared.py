@@ -113,6 +113,11 @@ class Prepared(Facts):
         return bool(self.measured) and all(curve.on_gpus for curve in self.measured)
 
     @cached_property
+    def datasets(self) -> frozenset[str]:
+        """The data sets of measured runs."""
+        return frozenset(curve.series.dataset for curve in self.measured if curve.series.dataset)
+
+    @cached_property
     def names_images(self) -> bool:
         """Whether any results name the image that they ran in."""
         return any(curve.series.image for curve in self.models)

@@ -31,8 +31,7 @@ def as_spelt(request: Request, facts: Prepared) -> tuple[Request, tuple[Notice, 
     """The request with application and data set as results call them, where these know its own spelling not and one other; and notices."""
     work, name, called = request.optimisation.workload, request.workload_name, facts.application
     asked = work.dataset or ""
-    datasets = {one.series.dataset for one in facts.measured if one.series.dataset} if asked else ()
-    other = other_spellings([asked], datasets).get(asked)
+    other = other_spellings([asked], facts.datasets).get(asked) if asked else None
     update, notices = {}, []
     if name and called and name != called:
         update["application"] = called
