@@ -70,8 +70,8 @@ class RowCollector:
     lists: str = ""
     """How else these runs are found; ``{}`` stands for the states."""
     cells: int = 0
-    strange: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
-    """Figures in an unknown unit: line and cells of each."""
+    strange: set[int] = field(default_factory=set)
+    """The places among the rows of figures in an unknown unit."""
 
     def row(self, line: int, /, **cells: Any) -> None:
         """Add a row, or a note if its value is zero. A cell that is ``None`` is empty; any text may be the name of a column."""
@@ -127,25 +127,28 @@ class RowCollector:
         In an unknown unit it is left out, too, if the file has other figures, which are none the worse. If it has none, loading refuses the
         file, unless somebody gives the unit.
         """
+        is_strange = unit and not known_unit(unit)
         if value is None or not _NUMBER.fullmatch(value):
             self.leave(line, f"{name!r} is not a number" if value else f"{name!r} has no value")
-        elif unit and not known_unit(unit):
-            self.strange.append((line, {**cells, "metric": name, "value": value.strip(), "unit": unit}))
-        elif why := _meaningless(name, unit or None):
+        elif not is_strange and (why := _meaningless(name, unit or None)):
             self.leave(line, f"{name!r} {why}")
         else:
+            place = len(self.records)
             self.row(line, **cells, metric=name, value=value.strip(), unit=unit)
+            self.strange.update(range(place, len(self.records)) if is_strange else ())  # a zero has become no row
 
     def rows(self) -> Iterator[Raw]:
         """All rows as one part, with the notes."""
-        only_strange = not self.records
-        for line, cells in self.strange:
-            if only_strange:
-                self.row(line, **cells)
-            else:
-                self.leave_all(f"{cells['metric']!r} is in the unknown unit {cells['unit']!r}")
+        if len(self.strange) < len(self.records):
+            self._leave_strange()
         notes = (*self.left, *self._failed(), *((f": {self.more} more left out",) if self.more else ()))
         yield Raw.of(self.records, self.lines, notes)
+
+    def _leave_strange(self) -> None:
+        for place in sorted(self.strange):
+            self.leave_all(f"{self.records[place]['metric']!r} is in the unknown unit {self.records[place]['unit']!r}")
+        kept = [place for place in range(len(self.records)) if place not in self.strange]
+        self.records, self.lines = [self.records[place] for place in kept], [self.lines[place] for place in kept]
 
 
 def _left_out(place: str, what: str) -> str:

@@ -31,9 +31,9 @@ def ramble(value: str, *units: str) -> str:
     return json.dumps({"experiments": [experiment]})
 
 
-def reframe(title: str, figures: int) -> str:
-    """A test that passed, of figures that did not."""
-    values = {f"a:b:{number}": [1, 2, 3, 4, "s", "fail"] for number in range(figures)}
+def reframe(title: str, figures: int, unit: str = "s", result: str = "fail") -> str:
+    """A test that passed, of figures that did not. The last one is in seconds."""
+    values = {f"a:b:{number}": [1, 2, 3, 4, "s" if number == figures - 1 else unit, result] for number in range(figures)}
     case = {"result": "pass", "display_name": title, "perfvalues": values}
     return json.dumps({"session_info": {"data_version": "4.1"}, "runs": [{"testcases": [case]}]})
 
@@ -67,6 +67,10 @@ FILES = {
     "a key of its own in each record": ("[" + ",".join(f'{{"k{number}":1}}' for number in range(20_000)) + "]", "20000 columns; at most"),
     "a header of as many columns": (",".join(f"c{number}" for number in range(10_000)) + "\n", "10000 columns; at most"),
     "parameters that every run repeats": (hyperfine(times=[1] * 50_000, parameters=dict.fromkeys(map(str, range(400)), 1)), "more than"),
+    "parameters that figures in an unknown unit repeat": (
+        reframe("a " + " ".join(f"%p{number}=1" for number in range(400)), 50_000, "u", "pass"),
+        "more than",
+    ),
     "more parameters than columns": (hyperfine(times=[1], parameters=dict.fromkeys(map(str, range(900)), 1)), "900 parameters; at most"),
     "a point of as many parameters": (extrap("r", 900, [{"point": [1] * 900, "values": [1]}]), "900 parameters; at most"),
 }
