@@ -173,13 +173,13 @@ def choose_launcher(request: Request, target: Target, ranks: int) -> tuple[str, 
         return "torchrun", "launcher: torchrun, one per node, for PyTorch's distributed training"
     if ranks == 1 and beside(target.system):
         return JSRUN, "launcher: jsrun for the only process, because the script does not run on the job's own node"
-    preferred = target.system.launcher if target.system else None
-    usual = preferred or plugins.find("schedulers", target.scheduler).launcher or USUAL
+    preferred = f", as preferred on {target.system.name}" if target.system and target.system.launcher else ""
+    usual = (target.system and target.system.launcher) or plugins.find("schedulers", target.scheduler).launcher or USUAL
     if ranks == 1 and usual == "srun" and distribution(request) in ("jax-distributed", "multi-worker"):
         return usual, "launcher: srun for the only rank, too, whose program asks it for the others"
     if ranks == 1:
         return "none", "launcher: none, because there is only one process"
-    return usual, f"launcher: {usual} for {ranks} ranks{f', as preferred on {target.system.name}' if preferred and target.system else ''}"
+    return usual, f"launcher: {usual} for {ranks} ranks{preferred}"
 
 
 def _without_ssh(spec: JobSpec, target: Target) -> tuple[JobSpec, tuple[str, ...]]:
