@@ -148,41 +148,29 @@ def test_results_are_doubted_by_administrators(site: Site) -> None:
     assert file.json() == {"confirmed": 1, "loads": 1, "suspicious": [], "suspicious_count": 0, "freed": [], "freed_count": 0}
 
 
-@pytest.mark.parametrize(
-    "sent", [[], {"results": [1]}, {"results": [1], "why": 1}, {"results": [1], "why": " "}, {"why": "x" * 301, "file": "a"}]
-)
-def test_a_doubt_says_why(shared: Site, sent: Any) -> None:
-    """422, with the field."""
-    answer = shared.call("POST", "/results/doubts", shared.keys["admin"], json=sent)
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "why")
+PERIOD = {"since": "2026-01-01"}
 
 
 @pytest.mark.parametrize(
-    "sent", [{}, [], {"results": []}, {"results": [0]}, {"results": [-1]}, {"results": [2**63]}, {"results": [True]}, {"results": ["1"]},
-             {"results": [1.5]}, {"results": 1}, {"results": [1], "more": 1}, {"results": [1] * 1001}],
-)  # fmt: skip
-def test_numbers_of_results_are_numbers(shared: Site, sent: Any) -> None:
-    """422, with the field."""
-    answer = shared.call("POST", "/results/confirmations", shared.keys["admin"], json=sent)
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "results")
-
-
-@pytest.mark.parametrize(
-    ("sent", "field"),
+    ("path", "sent", "field"),
     [
-        ({"since": 1}, "since"),
-        ({"since": "2026"}, "since"),
-        ({"since": "2026-01-01", "until": None}, "until"),
-        ({"since": "2026-01-01", "until": "never"}, "until"),
-        ({"since": "2026-01-01", "where": []}, "where"),
-        ({"since": "2026-01-01", "where": {"system": 1}}, "where.system"),
-        ({"since": "2026-01-01", "where": {"nodes": "1"}}, "nodes"),
-        ({"since": "2026-01-01", "results": [1]}, "results"),
+        *(("doubts", sent, "why") for sent in ([], {"results": [1]}, {"results": [1], "why": 1}, {"results": [1], "why": " "})),
+        ("doubts", {"why": "x" * 301, "file": "a"}, "why"),
+        *(("confirmations", sent, "results") for sent in ({}, [], {"results": 1}, {"results": [1], "more": 1}, {"results": [1] * 1001})),
+        *(("confirmations", {"results": numbers}, "results") for numbers in ([], [0], [-1], [2**63], [True], ["1"], [1.5])),
+        ("confirmations", {"since": 1}, "since"),
+        ("confirmations", {"since": "2026"}, "since"),
+        ("confirmations", {**PERIOD, "until": None}, "until"),
+        ("confirmations", {**PERIOD, "until": "never"}, "until"),
+        ("confirmations", {**PERIOD, "where": []}, "where"),
+        ("confirmations", {**PERIOD, "where": {"system": 1}}, "where.system"),
+        ("confirmations", {**PERIOD, "where": {"nodes": "1"}}, "nodes"),
+        ("confirmations", {**PERIOD, "results": [1]}, "results"),
     ],
 )
-def test_a_period_is_checked(shared: Site, sent: Any, field: str) -> None:
-    """422, with the field."""
-    answer = shared.call("POST", "/results/confirmations", shared.keys["admin"], json=sent)
+def test_a_word_on_results_says_which_and_why(shared: Site, path: str, sent: Any, field: str) -> None:
+    """By numbers, a file or a period. 422, with the field."""
+    answer = shared.call("POST", f"/results/{path}", shared.keys["admin"], json=sent)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 
 
