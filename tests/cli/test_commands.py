@@ -28,8 +28,8 @@ import typer.main
 from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
 from modak.settings import settings_table
-from tests.cli.conftest import Run, answering
-from tests.conftest import until
+from tests.cli.answering import answering
+from tests.conftest import Run, until
 from tests.terminal import read_all
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"

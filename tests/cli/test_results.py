@@ -17,7 +17,7 @@ import pytest
 
 from modak.store import open_store
 from modak.text.amounts import span
-from tests.cli.conftest import Run
+from tests.conftest import Run
 from tests.terminal import read_all
 
 DATA = Path(__file__).parent.parent / "data"
