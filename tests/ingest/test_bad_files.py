@@ -224,7 +224,7 @@ NO_VALUES = (
     *("inf", "-inf", "Infinity", "1e400", "0", "0.0", "-1", "-0", "1e-400", "1.5s", "1.5D+02", "*****"),
     *("1_000", "0x10", "True", "ten", "１２", "1e", ".", "1 2", "1e301", "1e31", "1e-31", "5e-324"),
 )
-NO_COUNTS = ("0", "-1", "007", "0x10", "True", "2.5", "1e3", "99999999999", "9" * 5000, "4 nodes", "+4")
+NO_COUNTS = ("0", "-1", "007", "0x10", "True", "2.5", "1e3", "10000001", "99999999999", "9" * 5000, "4 nodes", "+4")
 
 
 @pytest.mark.parametrize(("column", "text"), [*(("value", text) for text in NO_VALUES), *(("nodes", text) for text in NO_COUNTS)])
