@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -227,6 +227,38 @@ def own_database(packaged_database: Path, tmp_path: Path) -> Path:
     process (POSIX: closing any descriptor of a file drops them), and a process beside it may then take its log away.
     """
     return Path(shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path / "own.db"))
+
+
+class Ran(NamedTuple):
+    """How a command ended and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(packaged_database: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in this process on the packaged knowledge."""
+    from modak.cli import main
+
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{packaged_database}")
+
+    def run(*words: str | Path) -> Ran:
+        status = main([str(word) for word in words])
+        return Ran(status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def own(run: Run, own_database: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The same on a copy that may be changed."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
+    return run
 
 
 @pytest.fixture

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from modak.cli import main
 from modak.facts import Condition, Rule
 from modak.service import Service, open_service
 from modak.settings import Settings
+from tests.conftest import Run
 
 ONE = Rule(
     name="one-variable", title="One variable", when=Condition(system=("supermuc-ng",)), environment={"SITE_WORD": "yes"}, source="test"
@@ -20,15 +20,9 @@ ONE = Rule(
 
 
 @pytest.fixture
-def own(own_database: Path) -> str:
-    """The address of a copy of the packaged knowledge."""
-    return f"sqlite:///{own_database}"
-
-
-@pytest.fixture
-def service(own: str) -> Iterator[Service]:
-    """The use cases on it."""
-    with open_service(Settings(database_url=own)) as opened:
+def service(own_database: Path) -> Iterator[Service]:
+    """The use cases on a copy of the packaged knowledge."""
+    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as opened:
         yield opened
 
 
@@ -88,59 +82,48 @@ def test_a_request_that_can_no_longer_be_answered_is_said_and_hinders_no_other(s
 
 
 @pytest.fixture
-def run(own: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
-    """Run a command on the same database."""
-    monkeypatch.setenv("MODAK_DATABASE_URL", own)
-    return lambda *words: (main([str(word) for word in words]), *capsys.readouterr())
+def file(tmp_path: Path) -> Path:
+    """The rule as people write it."""
+    (tmp_path / "rules.json").write_text(json.dumps({"rules": [ONE.model_dump(mode="json", exclude_unset=True)]}))
+    return tmp_path / "rules.json"
 
 
-def test_the_command_prints_a_diff_for_each_script_that_changes(
-    run: Callable[..., tuple[int, str, str]], asked: str, tmp_path: Path
-) -> None:
+def test_the_command_prints_a_diff_for_each_script_that_changes(own: Run, asked: str, file: Path) -> None:
     """Below what it says without --preview."""
-    file = tmp_path / "rules.json"
-    file.write_text(json.dumps({"rules": [ONE.model_dump(mode="json", exclude_unset=True)]}))
-    status, out, err = run("rules", "check", file, "--preview", "--last", "5")
+    status, out, err = own("rules", "check", file, "--preview", "--last", "5")
     assert (status, err) == (0, "")
     assert out.startswith(f"{file}: 1 rule, all in order\n1 of 1 stored requests get another script\n\n--- {asked} as it is\n")
     assert "\n+export SITE_WORD=yes\n" in out
-    assert "one-variable" not in run("rules", "list", "--json")[1]
+    assert "one-variable" not in own("rules", "list", "--json").out
 
 
 def test_the_command_previews_only_what_it_is_asked_to(
-    run: Callable[..., tuple[int, str, str]], service: Service, asked: str, document: dict[str, Any], tmp_path: Path
+    own: Run, service: Service, asked: str, document: dict[str, Any], file: Path
 ) -> None:
     """Nothing by default; with --preview all of the last requests, or so many; scripts that stay are counted and not shown."""
     document["job"]["target"]["name"] = "zenith"
     del document["job"]["optimisation"]["objective"]["deadline"]
     service.optimise(document)
-    file = tmp_path / "rules.json"
-    file.write_text(json.dumps({"rules": [ONE.model_dump(mode="json", exclude_unset=True)]}))
     alone, every, newest = (
-        run("rules", "check", file, *words)[1].partition("\n")[2] for words in ((), ("--preview",), ("--preview", "--last", "1"))
+        own("rules", "check", file, *words).out.partition("\n")[2] for words in ((), ("--preview",), ("--preview", "--last", "1"))
     )
     assert alone == ""
     assert every.startswith("1 of 2 stored requests get another script\n\n--- ")
     assert newest == "0 of 1 stored requests get another script\n"
 
 
-def test_the_command_warns_of_a_request_that_can_no_longer_be_answered(
-    run: Callable[..., tuple[int, str, str]], service: Service, asked: str, tmp_path: Path
-) -> None:
+def test_the_command_warns_of_a_request_that_can_no_longer_be_answered(own: Run, service: Service, asked: str, file: Path) -> None:
     """By the plan's id, with the reason."""
     service.store.plans.save("old", {"job": {"target": 7}}, "{}", service.texts(asked), data_version="0")
-    file = tmp_path / "rules.json"
-    file.write_text(json.dumps({"rules": [ONE.model_dump(mode="json", exclude_unset=True)]}))
-    status, out, err = run("rules", "check", file, "--preview")
+    status, out, err = own("rules", "check", file, "--preview")
     assert (status, "1 of 2 stored requests" in out) == (0, True)
     assert err.startswith("warning: plan old: ")
     assert "target" in err
 
 
-def test_a_bad_rule_is_refused_before_any_preview(run: Callable[..., tuple[int, str, str]], asked: str, tmp_path: Path) -> None:
+def test_a_bad_rule_is_refused_before_any_preview(own: Run, asked: str, file: Path) -> None:
     """As rules check does without it."""
-    file = tmp_path / "rules.json"
-    file.write_text(json.dumps({"rules": [{**ONE.model_dump(mode="json", exclude_unset=True), "environment": {"BASH_ENV": "/x"}}]}))
-    status, out, err = run("rules", "check", file, "--preview")
+    file.write_text(file.read_text().replace("SITE_WORD", "BASH_ENV"))
+    status, out, err = own("rules", "check", file, "--preview")
     assert (status, out) == (1, "")
     assert "BASH_ENV" in err

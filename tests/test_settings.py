@@ -54,17 +54,10 @@ def test_a_file_that_cannot_be_used_is_one_clear_fault(tmp_path: Path, content: 
     assert len(raised.value.faults) == 1
 
 
-def test_a_wrong_value_names_its_variable_and_is_not_echoed() -> None:
-    """A secret that was put into the wrong variable does not appear in the message."""
-    with pytest.raises(DataError) as raised:
-        read_settings({"MODAK_SERVER": "s3cret with blanks"})
-    assert raised.value.faults[0].field == "MODAK_SERVER"
-    assert "s3cret" not in str(raised.value)
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("SERVER", "s3cret with blanks"),
         ("SERVER", "http://127.0.0.1:99999"),
         ("SERVER", "http://[::1"),
         ("TOKEN", "s3cret\nX-Header: 1"),
@@ -74,7 +67,7 @@ def test_a_wrong_value_names_its_variable_and_is_not_echoed() -> None:
     ],
 )
 def test_what_no_connection_can_be_made_with_is_refused(name: str, value: str) -> None:
-    """By its variable, before anything is sent."""
+    """By its variable, before anything is sent; a secret that was put into the wrong one does not appear in the message."""
     with pytest.raises(DataError) as raised:
         read_settings({f"MODAK_{name}": value})
     assert raised.value.faults[0].field == f"MODAK_{name}"

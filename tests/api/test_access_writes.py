@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from modak.cli import main
 from modak.errors import RequestError
 from modak.facts import Facts
 from modak.normalise import normalise
@@ -23,6 +22,7 @@ from modak.results.reported import MOST_FAILED, results_of
 from modak.store import open_store
 from modak.store.audit import Actor
 from tests.api.site import Site
+from tests.conftest import Run
 
 CSV = {"Content-Type": "text/csv"}
 HEADER = "application,nodes,metric,value,unit\n"
@@ -148,41 +148,30 @@ def test_results_are_doubted_by_administrators(site: Site) -> None:
     assert file.json() == {"confirmed": 1, "loads": 1, "suspicious": [], "suspicious_count": 0, "freed": [], "freed_count": 0}
 
 
-@pytest.mark.parametrize(
-    "sent", [[], {"results": [1]}, {"results": [1], "why": 1}, {"results": [1], "why": " "}, {"why": "x" * 301, "file": "a"}]
-)
-def test_a_doubt_says_why(shared: Site, sent: Any) -> None:
-    """422, with the field."""
-    answer = shared.call("POST", "/results/doubts", shared.keys["admin"], json=sent)
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "why")
+PERIOD: dict[str, Any] = {"since": "2026-01-01"}
 
 
 @pytest.mark.parametrize(
-    "sent", [{}, [], {"results": []}, {"results": [0]}, {"results": [-1]}, {"results": [2**63]}, {"results": [True]}, {"results": ["1"]},
-             {"results": [1.5]}, {"results": 1}, {"results": [1], "more": 1}, {"results": [1] * 1001}],
-)  # fmt: skip
-def test_numbers_of_results_are_numbers(shared: Site, sent: Any) -> None:
-    """422, with the field."""
-    answer = shared.call("POST", "/results/confirmations", shared.keys["admin"], json=sent)
-    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "results")
-
-
-@pytest.mark.parametrize(
-    ("sent", "field"),
+    ("path", "sent", "field"),
     [
-        ({"since": 1}, "since"),
-        ({"since": "2026"}, "since"),
-        ({"since": "2026-01-01", "until": None}, "until"),
-        ({"since": "2026-01-01", "until": "never"}, "until"),
-        ({"since": "2026-01-01", "where": []}, "where"),
-        ({"since": "2026-01-01", "where": {"system": 1}}, "where.system"),
-        ({"since": "2026-01-01", "where": {"nodes": "1"}}, "nodes"),
-        ({"since": "2026-01-01", "results": [1]}, "results"),
+        ("doubts", [], "why"),
+        *(("doubts", {"results": [1], **why}, "why") for why in ({}, {"why": 1}, {"why": " "}, {"why": "x" * 301})),
+        ("confirmations", [], "results"),
+        *(("confirmations", sent, "results") for sent in ({}, {"results": 1}, {"results": [1], "more": 1}, {"results": [1] * 1001})),
+        *(("confirmations", {"results": numbers}, "results") for numbers in ([], [0], [-1], [2**63], [True], ["1"], [1.5])),
+        ("confirmations", {"since": 1}, "since"),
+        ("confirmations", {"since": "2026"}, "since"),
+        ("confirmations", {**PERIOD, "until": None}, "until"),
+        ("confirmations", {**PERIOD, "until": "never"}, "until"),
+        ("confirmations", {**PERIOD, "where": []}, "where"),
+        ("confirmations", {**PERIOD, "where": {"system": 1}}, "where.system"),
+        ("confirmations", {**PERIOD, "where": {"nodes": "1"}}, "nodes"),
+        ("confirmations", {**PERIOD, "file": "a.csv"}, "file"),
     ],
 )
-def test_a_period_is_checked(shared: Site, sent: Any, field: str) -> None:
-    """422, with the field."""
-    answer = shared.call("POST", "/results/confirmations", shared.keys["admin"], json=sent)
+def test_a_word_on_results_says_which_and_why(shared: Site, path: str, sent: Any, field: str) -> None:
+    """By numbers, a file or a period. 422, with the field."""
+    answer = shared.call("POST", f"/results/{path}", shared.keys["admin"], json=sent)
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
 
 
@@ -455,39 +444,23 @@ def test_a_token_for_a_plan_that_is_not_there_is_404(shared: Site) -> None:
         assert shared.call("POST", f"/plans/{plan}/token", shared.keys["load"]).status_code == status
 
 
-def test_the_command_line_makes_and_ends_tokens(
-    opened: ExitStack, own_database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_makes_and_ends_tokens(opened: ExitStack, own: Run, own_database: Path) -> None:
     """The token is the one line of standard output; `list` shows all but it; `audit` shows who did it."""
-    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
-    assert main(["token", "create", "ci", "--scope", "load", "--scope", "read", "--days", "30"]) == 0
-    made = capsys.readouterr()
-    token = made.out.strip()
+    made = own("token", "create", "ci", "--scope", "load", "--scope", "read", "--days", "30")
     identity = re.search(r"token (\w+) for ci may read, load", made.err)
     assert identity
     site = opened.enter_context(Site(own_database))
-    assert site.call("POST", "/results", token, content=ROWS, headers=CSV).json()["new"] == 3
-    assert main(["token", "list", "--json"]) == 0
-    listed = capsys.readouterr().out
-    assert token not in listed
-    assert json.loads(listed)[0]["state"] == "works"
-    assert main(["token", "revoke", identity[1]]) == 0
-    capsys.readouterr()
-    assert main(["audit", "--json"]) == 0
-    actions = [(line["principal"].split(":")[0], line["action"]) for line in json.loads(capsys.readouterr().out)["items"]]
-    assert [action for action in actions if action[1] in ("revoke token", "load results")] == [
-        ("local", "revoke token"),
-        ("key", "load results"),
-    ]
-    assert main(["token", "revoke", "nothing"]) == 1
-    assert main(["token", "create", "ci", "--scope", "root"]) == 1
+    assert site.call("POST", "/results", made.out.strip(), content=ROWS, headers=CSV).json()["new"] == 3
+    listed = own("token", "list", "--json").out
+    assert (made.out.strip() in listed, json.loads(listed)[0]["state"]) == (False, "works")
+    assert own("token", "revoke", identity[1]).status == 0
+    actions = [(line["principal"].split(":")[0], line["action"]) for line in json.loads(own("audit", "--json").out)["items"]]
+    assert [each for each in actions if each[1] in ("revoke token", "load results")] == [("local", "revoke token"), ("key", "load results")]
+    assert own("token", "revoke", "nothing").status == own("token", "create", "ci", "--scope", "root").status == 1
 
 
-def test_tokens_are_listed_with_what_became_of_them(
-    own_database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tokens_are_listed_with_what_became_of_them(own: Run, own_database: Path) -> None:
     """By the name of each, the newest included."""
-    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
     with open_store(f"sqlite:///{own_database}", fill=False) as store:
         before = datetime.now(UTC) - timedelta(seconds=1)
         made = [
@@ -495,23 +468,18 @@ def test_tokens_are_listed_with_what_became_of_them(
             for number, (name, expires) in enumerate((("good", None), ("old", before), ("ended", None)))
         ]
         store.access.revoke(made[-1].id, Actor("me"))
-    assert main(["token", "list"]) == 0
-    header, *rows = (line.split() for line in capsys.readouterr().out.splitlines())
+    header, *rows = (line.split() for line in own("token", "list").out.splitlines())
     assert (header[:3], header[-1]) == (["id", "name", "scopes"], "state")
     assert {row[1]: row[-1] for row in rows} == {"good": "works", "old": "expired", "ended": "revoked"}
 
 
-def test_the_trail_goes_on_at_its_cursor(own_database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_trail_goes_on_at_its_cursor(own: Run) -> None:
     """Which a note names where there are more lines than were asked for."""
-    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
     for name in ("first", "second"):
-        assert main(["token", "create", name]) == 0
-    capsys.readouterr()
-    assert main(["audit", "--limit", "1"]) == 0
-    page = capsys.readouterr()
+        assert own("token", "create", name).status == 0
+    page = own("audit", "--limit", "1")
     more = re.fullmatch(r"note: there are more lines: --cursor (\S+) shows the next ones\n", page.err)
     assert more
     assert "second" in page.out
-    assert main(["audit", "--limit", "1000", "--cursor", more[1]]) == 0
-    rest = capsys.readouterr()
+    rest = own("audit", "--limit", "1000", "--cursor", more[1])
     assert ("first" in rest.out, "second" in rest.out, rest.err) == (True, False, "")

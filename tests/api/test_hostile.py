@@ -65,16 +65,6 @@ def test_a_body_beyond_the_limit_is_413_by_its_declared_length(narrow: TestClien
     assert narrow.post("/optimise", content=b"{}", headers=JSON | {"Content-Length": length}).status_code == 413
 
 
-def test_a_chunked_body_beyond_the_limit_is_413(narrow: TestClient) -> None:
-    """Without a declared length the bytes are counted."""
-
-    def chunks() -> Iterator[bytes]:
-        for _ in range(100):
-            yield b" " * 100
-
-    assert narrow.post("/optimise", content=chunks(), headers=JSON).status_code == 413
-
-
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
 def test_another_type_is_415(web: TestClient, document: dict[str, Any], kind: str) -> None:
     """A form of another site's page cannot ask."""

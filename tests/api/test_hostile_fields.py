@@ -246,6 +246,8 @@ def test_an_image_is_a_reference_or_refused(web: TestClient, reference: str) -> 
             "git://h/x' ; pwned",
             "\\\\host\\share",
             "ftp://h/x.tar",
+            "../x",
+            "https://h/team/.%2E/x.git",
             "javascript:pwned",
             "data:text/plain,pwned",
         ),

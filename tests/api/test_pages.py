@@ -111,9 +111,10 @@ def test_the_page_of_words_is_the_glossary(web: TestClient) -> None:
     assert 'href="words"' in web.get("/ui/").text
 
 
-def test_the_first_page_is_found_without_its_address(web: TestClient) -> None:
-    """``http://HOST/`` is what people type."""
-    assert web.get("/").url.path == "/ui/"
+@pytest.mark.parametrize("path", ["/", "/ui/plans"])
+def test_the_first_page_is_found_without_its_address(web: TestClient, path: str) -> None:
+    """``http://HOST/`` is what people type; browsers show the address of a form after it was sent, and ask for it again."""
+    assert web.get(path).url.path == "/ui/"
 
 
 def test_a_filled_form_is_answered_with_the_plan(web: TestClient) -> None:
@@ -302,11 +303,6 @@ def test_a_request_with_sections_as_text_has_a_page(web: TestClient) -> None:
     job = {"application": {"executable": "./a"}, "optimisation": work, "target": json.dumps({"name": "supermuc-ng"})}
     answer = web.post("/ui/plans", data={"document": json.dumps({"job": job})})
     assert (answer.status_code, '<h1>3dgan <span class="quiet">on supermuc-ng</span></h1>' in answer.text) == (200, True)
-
-
-def test_the_address_of_a_sent_form_leads_to_an_empty_one(web: TestClient) -> None:
-    """Browsers show it after a form was sent, and ask for it when it is entered again."""
-    assert web.get("/ui/plans").url.path == "/ui/"
 
 
 def test_a_wrong_form_comes_back_with_what_is_wrong(web: TestClient) -> None:

@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from starlette.testclient import TestClient
 
-from modak.cli import main
+from tests.conftest import Run
 
 
 def test_a_script_without_checks_over_http(web: TestClient, document: dict[str, Any]) -> None:
@@ -24,12 +23,8 @@ def test_a_script_without_checks_over_http(web: TestClient, document: dict[str, 
     assert web.post("/optimise?preflight=false", json=[1]).status_code == 422
 
 
-def test_a_script_without_checks_on_the_command_line(
-    packaged_database: Path, tmp_path: Path, document: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_script_without_checks_on_the_command_line(run: Run, tmp_path: Path, document: dict[str, Any]) -> None:
     """``--no-preflight``."""
-    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{packaged_database}")
     (tmp_path / "request.json").write_text(json.dumps(document))
     for option, there in (("--preflight", True), ("--no-preflight", False)):
-        main(["optimise", str(tmp_path / "request.json"), "--script", option])
-        assert ("\n# --- checks\n" in capsys.readouterr().out) == there
+        assert ("\n# --- checks\n" in run("optimise", tmp_path / "request.json", "--script", option).out) == there

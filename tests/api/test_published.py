@@ -79,11 +79,13 @@ def test_get_build_gives_the_build_script(web: TestClient) -> None:
 
 
 def test_warnings_ride_inside_a_200(web: TestClient) -> None:
-    """The caller takes everything else for an empty script."""
-    sent = {"job": BUILDER["job"] | {"target": {"name": "nowhere", "job_scheduler_type": "slurm"}}}
-    answer = web.post("/get_optimisation", json=sent)
-    assert answer.status_code == 200
-    assert any(warning["field"] == "target.name" for warning in answer.json()["job"]["warnings"])
+    """The caller takes everything else for an empty script, unless it asks for 422. By the path that it wrote."""
+    sent = {"job": BUILDER["job"] | {"target": {"name": "nowhere", "queue_type": "slurm"}}}
+    answer, strict = web.post("/get_optimisation", json=sent), web.post("/get_optimisation?strict=true", json=sent)
+    assert (answer.status_code, strict.status_code) == (200, 422)
+    for told in (answer.json()["job"]["warnings"], strict.json()["errors"]):
+        assert "target.queue_type" in {each["field"] for each in told}
+    assert "target.name" in {warning["field"] for warning in answer.json()["job"]["warnings"]}
 
 
 def test_a_query_that_is_unknown_changes_nothing(web: TestClient) -> None:

@@ -28,8 +28,8 @@ import typer.main
 from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
 from modak.settings import settings_table
-from tests.cli.conftest import Run, answering
-from tests.conftest import until
+from tests.cli.answering import answering
+from tests.conftest import Run, until
 from tests.terminal import read_all
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/3dgan-supermuc-ng.json"
@@ -425,35 +425,40 @@ def test_predict_writes_json_to_a_file_as_to_standard_output(run: Run, tmp_path:
     assert json.loads(written.read_text())["rows"][0]["nodes"] == 24
 
 
-def test_predict_counts_all_gpus_of_nodes_where_results_are_over_gpus(own: Run, tmp_path: Path) -> None:
-    """Nodes alone are no size then; a warning says how many were counted. Results over nodes say themselves how many are usual."""
-    measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
+GPUS_OF_A_NODE = [
+    *(("net", "dgx-1-v100", 1, gpus, "throughput", 300 * gpus) for gpus in (1, 2, 4, 8)),
+    *(("other", "dgx-1-v100", nodes, 1, "throughput", 300 * nodes) for nodes in (1, 2)),
+]
+GPUS_OF_RESULTS = [("net", "ours", nodes, gpus, "throughput", 300 * nodes * gpus) for nodes, gpus in ((1, 1), (1, 2), (1, 4), (2, 4))]
+WHOLE_RUNS = [("net", "ours", 1, gpus, "training_time", 3600 / gpus) for gpus in (1, 2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("measured", "asked", "predicted", "said"),
+    [
+        (
+            GPUS_OF_A_NODE,
+            ["net,dgx-1-v100,1,,throughput", "net,dgx-1-v100,1,8,throughput", "net,,1,,throughput", "other,dgx-1-v100,1,,throughput"],
+            [2400, 2400, 300, 300],
+            "2 of 4 rows name none, and results are over GPUs: all that a node has are counted (1, 8); on unknown",
+        ),
+        (GPUS_OF_RESULTS, ["net,ours,2,,throughput"], [2400], ""),
+        (WHOLE_RUNS, ["net,ours,1,,training_time", "net,ours,1,,wall_time"], [900, 900], ""),
+    ],
+    ids=["of a node", "as many as results had", "of whole runs by another name"],
+)
+def test_predict_counts_all_gpus_where_results_are_over_gpus(
+    own: Run, tmp_path: Path, measured: list[Item], asked: list[str], predicted: list[float], said: str
+) -> None:
+    """Nodes alone are no size then, and one GPU of four would take four times as long as any job. A warning says how many were counted;
+    results over nodes say themselves how many are usual."""
     head = "application,system,nodes,gpus_per_node,metric"
-    rows = [("net", "dgx-1-v100", 1, gpus, gpus) for gpus in (1, 2, 4, 8)] + [
-        ("other", "dgx-1-v100", 1, 1, 1),
-        ("other", "dgx-1-v100", 2, 1, 2),
-    ]
-    measured.write_text(f"{head},value,unit\n" + "".join(f"{a},{s},{n},{g},throughput,{300 * v},samples/s\n" for a, s, n, g, v in rows))
-    assert own("load", measured).status == 0
-    asked.write_text(
-        f"{head}\nnet,dgx-1-v100,1,,throughput\nnet,dgx-1-v100,1,8,throughput\nnet,,1,,throughput\nother,dgx-1-v100,1,,throughput\n"
-    )
-    ran = own("predict", asked)
-    values = [float(row["predicted"]) for row in csv.DictReader(io.StringIO(ran.out))]
-    assert values == pytest.approx([2400, 2400, 300, 300], rel=0.05)
-    assert "gpus_per_node: 2 of 4 rows name none, and results are over GPUs: all that a node has are counted (1, 8); on unknown" in ran.err
-
-
-def test_predict_counts_as_many_gpus_on_a_system_without_facts_as_its_results_had(own: Run, tmp_path: Path) -> None:
-    """One GPU of four would take four times as long as any job there."""
-    measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
-    sizes = [(1, 1), (1, 2), (1, 4), (2, 4)]
-    rows = "".join(f"net,ours,{nodes},{gpus},throughput,{300 * nodes * gpus}\n" for nodes, gpus in sizes)
-    measured.write_text(f"application,system,nodes,gpus_per_node,metric,value\n{rows}")
-    assert own("load", measured).status == 0
-    asked.write_text("application,system,nodes,metric\nnet,ours,2,throughput\n")
-    (row,) = csv.DictReader(io.StringIO(own("predict", asked).out))
-    assert (float(row["predicted"]), row["basis"]) == (2400, "measured")
+    (tmp_path / "t.csv").write_text("\n".join([f"{head},value", *(",".join(map(str, row)) for row in measured)]))
+    (tmp_path / "q.csv").write_text("\n".join([head, *asked]))
+    assert own("load", tmp_path / "t.csv").status == 0
+    ran = own("predict", tmp_path / "q.csv")
+    assert [float(row["predicted"]) for row in csv.DictReader(io.StringIO(ran.out))] == pytest.approx(predicted, rel=0.05)
+    assert said in ran.err
 
 
 def test_predict_counts_one_rank_where_results_are_over_ranks_and_a_row_names_none(own: Run, tmp_path: Path) -> None:
@@ -468,17 +473,6 @@ def test_predict_counts_one_rank_where_results_are_over_ranks_and_a_row_names_no
     assert "ranks_per_node: 1 of 2 rows name none, and results are over ranks: one on each node is counted" in ran.err
 
 
-def test_predict_counts_gpus_of_whole_runs_under_another_name_too(own: Run, tmp_path: Path) -> None:
-    """The row of the other name is about the same run."""
-    measured, asked = tmp_path / "t.csv", tmp_path / "q.csv"
-    rows = "".join(f"net,ours,1,{gpus},training_time,{3600 / gpus}\n" for gpus in (1, 2, 4))
-    measured.write_text(f"application,system,nodes,gpus_per_node,metric,value\n{rows}")
-    assert own("load", measured).status == 0
-    asked.write_text("application,system,nodes,metric\nnet,ours,1,training_time\nnet,ours,1,wall_time\n")
-    answered = list(csv.DictReader(io.StringIO(own("predict", asked).out)))
-    assert [(float(row["predicted"]), row["basis"]) for row in answered] == [(900, "measured"), (900, "transferred")]
-
-
 def test_predict_names_the_line_of_a_bad_row(run: Run, tmp_path: Path) -> None:
     """FILE:LINE, with what is allowed."""
     points = tmp_path / "points.csv"
@@ -486,15 +480,6 @@ def test_predict_names_the_line_of_a_bad_row(run: Run, tmp_path: Path) -> None:
     ran = run("predict", points)
     assert (ran.status, ran.out) == (1, "")
     assert f"{points}:3: column 'nodes': 'many'" in ran.err
-
-
-def test_loading_a_file_twice_adds_nothing(own: Run, tmp_path: Path) -> None:
-    """And a row that is there already is not stored again."""
-    results = tmp_path / "mine.csv"
-    results.write_text("application,metric,value,nodes,system\nmine,wall_time,10,1,here\nmine,wall_time,6,2,here\n")
-    assert own("load", results).out.startswith("2 rows read, 2 new, 0 there already, 0 suspicious\n")
-    assert "0 new" in own("load", results).out
-    assert len(json.loads(own("results", "list", "--application", "mine", "--json").out)["items"]) == 2
 
 
 def test_a_load_with_a_bad_row_stores_nothing(own: Run, tmp_path: Path) -> None:
@@ -505,13 +490,6 @@ def test_a_load_with_a_bad_row_stores_nothing(own: Run, tmp_path: Path) -> None:
     assert (ran.status, ran.out) == (1, "")
     assert f"{results}:3: column 'value'" in ran.err
     assert json.loads(own("results", "list", "--application", "mine", "--json").out)["items"] == []
-
-
-def test_what_is_exported_is_loaded_as_the_same_rows(own: Run, tmp_path: Path) -> None:
-    """Export and load are inverse: nothing new."""
-    file = tmp_path / "all.csv"
-    assert own("results", "export", "--application", "3dgan", "-o", file).status == 0
-    assert ", 0 new," in own("load", file).out
 
 
 @pytest.mark.parametrize(("cores", "told"), [(40, False), (20, True), (80, True), (10, False)])
@@ -715,26 +693,9 @@ def test_a_service_names_no_file_outside_the_folder(run: Run, monkeypatch: pytes
     assert {"Dockerfile", "job.sh", "out.token", "response.json"} <= {each.name for each in (tmp_path / "folder").iterdir()}
 
 
-def test_the_warnings_of_reading_a_request_come_with_its_errors(run: Run, tmp_path: Path) -> None:
-    """They may be its reason."""
-    (tmp_path / "wrong.json").write_text('{"job": {"colour": 1, "job_options": {"node_count": 0}}}')
-    lines = run("optimise", tmp_path / "wrong.json").err.splitlines()
-    assert [line.partition(": ")[0] for line in lines] == ["warning", "modak"]
-    assert "colour" in lines[0]
-
-
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
     """A file name with an escape sequence is shown as text."""
     assert "\x1b" not in run("optimise", "\x1b[31m.json").err
-
-
-def test_a_closed_pipe_is_no_error(packaged_database: Path) -> None:
-    """``modak … | head`` ends without a trace."""
-    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
-    ran = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m modak results export | head -n 1"], env=environment, capture_output=True, text=True
-    )
-    assert (ran.stderr, ran.stdout.count("\n")) == ("", 1)
 
 
 def test_newer_knowledge_comes_in_beside_what_the_site_changed(own: Run, tmp_path: Path) -> None:
@@ -919,12 +880,13 @@ def test_an_output_that_a_full_disk_cuts_off_is_one_line(words: tuple[str, ...])
     assert "No space left on device" in told.stderr
 
 
-@pytest.mark.parametrize("words", [("--help",), ("schema", "request")])
-def test_a_reader_who_has_seen_enough_is_no_fault(words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("words", [("--help",), ("schema", "request"), ("results", "export")])
+def test_a_reader_who_has_seen_enough_is_no_fault(packaged_database: Path, words: tuple[str, ...]) -> None:
     """As in ``modak … | head``: exit status 0, and not a word."""
+    environment = os.environ | {"MODAK_DATABASE_URL": f"sqlite:///{packaged_database}"}
     reader, writer = os.pipe()
     os.close(reader)
-    told = subprocess.run([sys.executable, "-m", "modak", *words], stdout=writer, stderr=subprocess.PIPE)
+    told = subprocess.run([sys.executable, "-m", "modak", *words], env=environment, stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
     assert (told.returncode, told.stderr) == (0, b"")
 

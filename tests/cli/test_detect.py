@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.conftest import Run
 
 DATA = Path(__file__).parent.parent / "data/detect"
 

@@ -15,7 +15,8 @@ from modak.service import Service
 from modak.store import open_store
 from modak.text.documents import Json
 from modak.tuner.limits import SearchOptions
-from tests.cli.conftest import Run, answering
+from tests.cli.answering import answering
+from tests.conftest import Run
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/resnet50-gpu-cluster.json"
 

@@ -7,7 +7,7 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,36 +214,34 @@ def test_a_probe_without_slurm_is_refused(tmp_path: Path) -> None:
         found({"PATH": saying(tmp_path, lscpu="lscpu-xeon.json")}, probe=True)
 
 
-def test_a_probe_names_the_only_quality_of_service(tmp_path: Path) -> None:
-    """Slurm rejects jobs that name no other than their user's default one."""
-    shown = (DATA / "scontrol-partition.txt").read_text().replace("AllowQos=ALL", "AllowQos=long", 1)
-    for kind, text in {"partition": shown, **{kind: (DATA / f"scontrol-{kind}.txt").read_text() for kind in ("config", "node")}}.items():
+def probed(tmp_path: Path, **changed: str) -> tuple[Sequence[str], list[str]]:
+    """The notes of a probe, and what srun was asked for, where scontrol shows the recorded cluster with a text of its own."""
+    shown = {kind: (DATA / f"scontrol-{kind}.txt").read_text() for kind in ("config", "node", "partition")} | changed
+    for kind, text in shown.items():
         (tmp_path / kind).write_text(text)
     program(tmp_path / "bin", "scontrol", f'exec /bin/cat {tmp_path}/"$2"')
     program(tmp_path / "bin", "srun", f'echo "$*" >> {tmp_path}/asked; exit 1')
-    found({"PATH": saying(tmp_path / "bin", lscpu="lscpu-epyc-vm.json")}, probe=True)
-    assert ["--qos=long" in line for line in (tmp_path / "asked").read_text().splitlines() if "--partition=main" in line] == [True]
+    notes = found({"PATH": saying(tmp_path / "bin", lscpu="lscpu-epyc-vm.json")}, probe=True).notes
+    return notes, [line for line in (tmp_path / "asked").read_text().splitlines() if "--partition=" in line]
+
+
+def test_a_probe_names_the_only_quality_of_service(tmp_path: Path) -> None:
+    """Slurm rejects jobs that name no other than their user's default one."""
+    shown = (DATA / "scontrol-partition.txt").read_text().replace("AllowQos=ALL", "AllowQos=long", 1)
+    asked = probed(tmp_path, partition=shown)[1]
+    assert ["--qos=long" in line for line in asked if "--partition=main" in line] == [True]
 
 
 def test_a_probe_starts_no_node_that_is_powered_down(tmp_path: Path) -> None:
     """It would take minutes, and cost money in a cloud: the note says what to do."""
     down = re.sub(r" State=\S+", " State=IDLE+CLOUD+POWERED_DOWN", (DATA / "scontrol-node.txt").read_text())
-    for kind, text in {"node": down, **{kind: (DATA / f"scontrol-{kind}.txt").read_text() for kind in ("config", "partition")}}.items():
-        (tmp_path / kind).write_text(text)
-    program(tmp_path / "bin", "scontrol", f'exec /bin/cat {tmp_path}/"$2"')
-    program(tmp_path / "bin", "srun", f'echo "$*" >> {tmp_path}/asked; exit 1')
-    notes = found({"PATH": saying(tmp_path / "bin", lscpu="lscpu-epyc-vm.json")}, probe=True).notes
-    assert "--partition" not in (tmp_path / "asked").read_text()
+    notes, asked = probed(tmp_path, node=down)
+    assert asked == []
     assert "the probe of partition main: all of its nodes are powered down; start one by a job of your own, and try again" in notes
 
 
 def test_a_busy_node_has_none_started_in_its_place(tmp_path: Path) -> None:
     """Slurm would take one that is powered down, if no other were free."""
     down = re.sub(r"(NodeName=node2 .*) State=\S+", r"\1 State=IDLE+CLOUD+POWERED_DOWN", (DATA / "scontrol-node.txt").read_text())
-    for kind, text in {"node": down, **{kind: (DATA / f"scontrol-{kind}.txt").read_text() for kind in ("config", "partition")}}.items():
-        (tmp_path / kind).write_text(text)
-    program(tmp_path / "bin", "scontrol", f'exec /bin/cat {tmp_path}/"$2"')
-    program(tmp_path / "bin", "srun", f'echo "$*" >> {tmp_path}/asked; exit 1')
-    found({"PATH": saying(tmp_path / "bin", lscpu="lscpu-epyc-vm.json")}, probe=True)
-    asked = [line for line in (tmp_path / "asked").read_text().splitlines() if "--partition=" in line]
+    asked = probed(tmp_path, node=down)[1]
     assert {("--partition=main" in line, "--exclude=node2 " in line) for line in asked} == {(True, True), (False, False)}

@@ -58,19 +58,6 @@ def test_an_mpi_program_runs_on_two_nodes(slurm: Slurm, mpi_programs: dict[str, 
     assert (job.state in ENDS[family], everyone(job.output)) == (True, True), job
 
 
-@pytest.mark.parametrize("launcher", ["srun", "mpirun"])
-@pytest.mark.parametrize("family", ["openmpi", "mpich"])
-@pytest.mark.parametrize("runtime", ["charliecloud", "apptainer", "singularity"])
-def test_an_mpi_program_runs_in_containers_on_two_nodes(
-    slurm: Slurm, image_folder: Path, tmp_path: Path, runtime: str, family: str, launcher: str
-) -> None:
-    """With the MPI library of the image."""
-    image = Container(runtime=runtime, reference="mpi.sif", file="mpi.sif")
-    spec = replace(with_mpi(family, launcher, f"/opt/hello.{family}"), container=image)
-    job = slurm_for(slurm, family, tmp_path, image_folder).submit(written(spec, tmp_path), tmp_path, enough=everyone)
-    assert (job.state in ENDS[family], everyone(job.output)) == (True, True), job
-
-
 @pytest.mark.parametrize("family", ["openmpi", "mpich"])
 @pytest.mark.parametrize("runtime", ["charliecloud", "apptainer"])
 def test_the_hosts_mpi_is_bound_into_the_container(slurm: Slurm, image_folder: Path, tmp_path: Path, runtime: str, family: str) -> None:
@@ -94,16 +81,6 @@ def path_with(family: str, folder: Path, path: str) -> str:
     (folder / "bin/mpirun").symlink_to(f"/usr/bin/mpirun.{family}")
     (folder / "bin/hydra_pmi_proxy").symlink_to("/usr/bin/hydra_pmi_proxy")  # MPICH looks for it beside mpirun
     return f"{folder}/bin:{path}"
-
-
-def test_threads_and_environment_reach_every_rank(slurm: Slurm, mpi_programs: dict[str, Path], tmp_path: Path) -> None:
-    """One rank a node on two cores: two threads, and the job's own variables."""
-    spec = replace(
-        with_mpi("openmpi", "srun", str(mpi_programs["openmpi"])),
-        resources=Resources(nodes=2, ranks_per_node=1, threads_per_rank=2, cores_per_rank=2),
-    )
-    job = slurm.submit(written(spec, tmp_path), tmp_path)
-    assert sorted(job.output.splitlines()) == [f"rank {rank} of 2 on node{rank + 1} sum 1 threads 2" for rank in range(2)], job
 
 
 WHERE_IT_RUNS = r"""

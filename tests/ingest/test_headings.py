@@ -14,7 +14,7 @@ from modak.ingest.table import MOST_COLUMNS, Options
 from tests.ingest.test_reading import only
 
 NEAREST = {
-    "nodes": "node n_nodes num_nodes #nodes Nodes_count Knoten Anzahl_Knoten nodos Número_de_nodos",
+    "nodes": "params_nodes node n_nodes num_nodes #nodes Nodes_count Knoten Anzahl_Knoten nodos Número_de_nodos",
     "ranks_per_node": "ppn tasks/node ntasks-per-node Prozesse_pro_Knoten",
     "threads_per_rank": "threads nthreads omp Number_of_threads thread_count Hilos OpenMP_threads numThreads ntomp",
     "unit": "time_unit",
@@ -129,16 +129,6 @@ def test_columns_that_may_all_be_values_are_no_parameters() -> None:
     assert options[1].endswith("--map 'gcc=…' --map 'intel=…' --map 'cray=…' --set application=… --set metric=… --map '…=value'")
 
 
-def test_a_parameter_that_says_so_itself_is_called_by_the_rest() -> None:
-    """Optuna's tables of trials name them so."""
-    assert "if it is a parameter of the run, call it 'params.batch'" in said("params_batch")
-
-
-def test_a_parameter_of_the_layout_is_its_column() -> None:
-    """As in every format: a parameter 'nodes' would hide from the models on how many nodes a run was."""
-    assert "; the nearest known one is 'nodes'" in said("params_nodes")
-
-
 def test_a_mean_beside_the_values_is_left_out() -> None:
     """Two columns cannot be the value."""
     hint = meant("avg (s)", COLUMNS, ("application", "value", "avg (s)"), loading=True)
@@ -147,10 +137,20 @@ def test_a_mean_beside_the_values_is_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("name", "called"),
-    [("Bildgröße", "bildgroesse"), ("taille du problème", "taille_du_probleme"), ("Länge [px]", "laenge"), ("params.Größe", "groesse")],
+    [
+        *(
+            ("Bildgröße", "bildgroesse"),
+            ("taille du problème", "taille_du_probleme"),
+            ("Länge [px]", "laenge"),
+            ("params.Größe", "groesse"),
+        ),
+        ("params_batch", "batch"),  # as in Optuna's tables of trials
+        *((name, name) for name in ("batch_count", "batch_number", "mpi_rank", "cpu_device")),  # they number or count something else
+        ("precond", "precond"),  # no precision, though the letters are alike
+    ],
 )
-def test_a_parameter_in_another_language_is_called_in_ascii(name: str, called: str) -> None:
-    """The names of parameters have no other letters."""
+def test_what_may_be_a_parameter_is_called_by_its_own_words_in_ascii(name: str, called: str) -> None:
+    """The names of parameters have no other letters. One of the layout is its column, as in every format."""
     assert f"; if it is a parameter of the run, call it 'params.{called}'" in said(name)
 
 
@@ -188,17 +188,6 @@ def test_a_metric_as_a_heading_is_loaded_with_options(name: str, options: str) -
 def test_a_clock_in_a_heading_is_no_unit(clock: str) -> None:
     """It tells how times are written, which is read as it is."""
     assert f"(--map 'Elapsed [{clock}]=value' --set metric=time)" in said(f"Elapsed [{clock}]")
-
-
-@pytest.mark.parametrize("name", ["batch_count", "batch_number", "mpi_rank", "cpu_device"])
-def test_what_numbers_or_counts_something_else_is_no_count_of_the_layout(name: str) -> None:
-    """The batches of an epoch are no batch size, and a rank is one of them."""
-    assert f"if it is a parameter of the run, call it 'params.{name}'" in said(name)
-
-
-def test_a_preconditioner_is_no_precision() -> None:
-    """The letters of the two are alike."""
-    assert "if it is a parameter of the run, call it 'params.precond'" in said("precond")
 
 
 def test_the_sides_of_a_grid_of_ranks_are_multiplied() -> None:

@@ -127,10 +127,10 @@ def test_a_file_without_any_value_is_refused() -> None:
         only("application,metric,value\na,wall_time,\n")
 
 
-def test_a_heading_with_an_equals_sign_is_renamed() -> None:
-    """As the hint for it says."""
+def test_a_heading_or_a_value_may_hold_an_equals_sign() -> None:
+    """A column is renamed as the hint for it says; a value begins behind the first sign."""
     assert parse_pairs(["time [s] N=100=value", "N=1="], "--map") == {"time [s] N=100": "value", "N=1": ""}
-    assert parse_pairs(["source=a=b"], "--set") == {"source": "a=b"}
+    assert parse_pairs(["a=b", "source=d=e", "f="], "--set") == {"a": "b", "source": "d=e", "f": ""}
 
 
 def test_columns_that_are_not_known_get_no_name_together() -> None:
@@ -398,11 +398,6 @@ def test_the_row_numbers_of_pandas_are_left_out(start: int, small: int, monkeypa
     assert [key.params for batch in batches for key in batch.series] == [{}] * len(batches)
     assert sum(map(len, batches)) == 12
     assert [note for batch in batches for note in batch.notes] == ["r.csv: the first column has no name and counts the rows: left out"]
-
-
-def test_pairs_are_split_at_the_first_sign() -> None:
-    """`NAME=VALUE`, where the value may hold signs of its own."""
-    assert parse_pairs(["a=b", "c=d=e", "f="], "--set") == {"a": "b", "c": "d=e", "f": ""}
 
 
 def test_options_are_one_line_whatever_their_order() -> None:

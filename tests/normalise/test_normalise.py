@@ -307,59 +307,28 @@ def mixed(*values: Any) -> tuple[Any, ...]:
 
 
 HOSTILE: list[tuple[str, str, Any]] = [
-    *(
-        ("job_options", "job_name", text)
-        for text in ("x --output=/home/v/.ssh/authorized_keys", "x\ntouch P", "x\r", "x\u2028y", "x\u0085", "x\n")
-    ),
-    *(("job_options", "job_name", text) for text in ("abc#def", "-wrap", "", "a" * 65, "é", "%x", "x\u202ey", "../../T", "a/b")),
-    *(
-        ("job_options", field, text)
-        for field in ("queue", "partition", "account", "qos", "reservation")
-        for text in ("a b", "a'b", "a;b", "-a", 'a"b', "a\nb", "$(id)")
-    ),
+    *(("job_options", "job_name", text) for text in ("x --output=/home/v/.ssh/authorized_keys", "x\ntouch P", "x\u0085", "x\u202ey", "")),
     *(
         ("job_options", "wall_time_limit", value)
         for value in mixed(0, -1, 10**9, float("nan"), 30, "1 fortnight, 2:00:00", "0:00:00", "1:00\n#", True, [])
     ),
-    *(("job_options", "node_count", value) for value in mixed(0, -1, 10**9, "2; x", 2.5, True, 2**70, "", [], {}) if value != ""),
-    *(("job_options", "standard_output_file", text) for text in ("/abs", "../x", "~/x", "$HOME/x", "-o", "x\\", "%j%q", "a b", "x\n")),
-    *(("job_options", "email_address", text) for text in mixed("a@b\nX", "a@b --wrap=x", "a@b.c,d@e.f", "a" * 300 + "@b.c", "nobody", [])),
+    *(("job_options", "node_count", value) for value in mixed(0, -1, 10**9, "2; x", 2.5, True, 2**70, [], {})),
+    *(("job_options", "email_address", text) for text in mixed("a@b\nX", "a" * 300 + "@b.c", [])),
     *(("job_options", "request_event_notification", value) for value in mixed("begin;x", "abz", "--wrap=x", ["BEGIN", "x y"], 7, [[]])),
     *(("job_options", "copy_environment_variable", value) for value in ("ALL,BASH_ENV=/s/e.sh", "A=b", ["A=b"], 7, [7])),
-    *(
-        ("job_options", "request_specific_nodes", text)
-        for text in ("n1 --exclusive", "n[1-999999999]", "x[1-200]b[1-200]", "n[5-1]", "n[1-3]-ib", "n1;x", "-w")
-    ),
-    *(("job_options", "job_array", text) for text in ("1 --wrap=x", "a", "1-")),
-    *(("job_options", "job_dependency", text) for text in ("afterok:1 --wrap", "afterok", "x;y")),
-    *(("job_options", "defer_job", text) for text in ("now --wrap=x", "tomorrow", "2027-13-45", "25:00")),
-    *(("job_options", "architecture_constraint", text) for text in ("a b", "a;b", "&a")),
+    *(("job_options", "request_specific_nodes", text) for text in ("n1 --exclusive", "x[1-200]b[1-200]", "n[1-3]-ib")),
     *(
         ("job_options", "site_resources", value)
-        for value in mixed(
-            "walltime=9", ["select=2"], ["a=b c"], ["a=b;id"], ["a="], ["-l a=1"], [["a=1"]], 7, ["a=1"] * 21, {"a": "x y"}, ["a:x"]
-        )
+        for value in mixed("walltime=9", ["select=2"], ["a=b;id"], [["a=1"]], 7, ["a=1"] * 21, {"a": "x y"}, ["a:x"], ["nCPUs=9"])
     ),
-    *(
-        ("job_options", "site_resources", value)
-        for value in mixed(["Walltime=9"], ["nCPUs=9"], ["q=other"], ["prologue=x.sh"], {"a": None}, {"a": True}, {"a": ["b"]})
-    ),
+    *(("job_options", "site_resources", value) for value in mixed(["q=other"], ["prologue=x.sh"], {"a": None}, {"a": True}, {"a": ["b"]})),
     *(("job_options", "memory_limit", value) for value in ("10 GB --x", "much", -1, 0, True, "16", 1.5)),
-    *(
-        ("application", "executable", text)
-        for text in ("./x; curl e|sh", "$(id)", "`id`", "x > /etc/p", "x & y", "a\nb", "A=1 x", "-x", "''", "")
-    ),
-    *(("application", "arguments", text) for text in mixed("${PATH}", "${SECRET}", "*", "~", "{a,b}", "$PATH", "a\0b", 7.5j, {}, [1])),
+    *(("application", "executable", text) for text in ("./x; curl e|sh", "a\nb", "A=1 x", "''", "")),
+    *(("application", "arguments", text) for text in mixed("${PATH}", "*", "a\0b", 7.5j, {}, [1])),
     *(("application", field, value) for field in ("mpi_ranks", "threads") for value in (0, 2**63, "x", 1.5, None.__class__)),
-    *(("application", "app_tag", text) for text in ("x\n#SBATCH --x", "a b", "../x")),
-    *(
-        ("application", "container_runtime", text)
-        for text in ("docker://evil/x@sha256:short", "docker://--disable-cache", "--evil", "http://r/x:1")
-    ),
-    *(("application", "container_runtime", text) for text in ("../x.sif", "a b.sif", "docker", "y$(touch P)", "docker://a/b:c d")),
+    *(("application", "container_runtime", text) for text in ("docker://--disable-cache", "docker", "y$(touch P)", "docker://a/b:c d")),
     *(("application", "minimal_efficiency", value) for value in (0, 2, -1, float("inf"), "x")),
     *(("target", "container_runtime", text) for text in ("docker", "Shifter", "podman")),
-    *(("target", "name", text) for text in ("a\tb", "x;y", "../x")),
 ]
 
 
@@ -369,30 +338,6 @@ def test_what_cannot_be_expressed_safely_is_refused(section: str, field: str, va
     found = faulty(job(section, **{field: value}))
     assert {name.split(".")[1] for name in found} == {field}
     assert all(message.isprintable() for message in found.values())
-
-
-@pytest.mark.parametrize("name", ["LD_PRELOAD", "BASH_ENV", "PATH", "IFS", "PYTHONPATH", "SLURM_CONF", "SINGULARITY_BIND", "a-b", "x;y"])
-def test_variables_that_run_code_are_not_copied(name: str) -> None:
-    """A variable that changes what a shell, loader or scheduler runs is refused by name."""
-    assert "job_options.copy_environment_variable.0" in faulty(job("job_options", copy_environment_variable=[name]))
-
-
-@pytest.mark.parametrize(
-    "src",
-    [
-        "file:///etc/shadow",
-        "ssh://-oProxyCommand=x/",
-        "ext::sh -c x",
-        "https://u:p@h/x.git",
-        "https://h/$(id).git",
-        "-upload-pack=x",
-        "../x",
-        "https://h/team/.%2E/x.git",
-    ],
-)
-def test_sources_are_https_or_a_path(src: str) -> None:
-    """Addresses that run commands, carry a password or leave their folder are refused."""
-    assert "application.build.src" in faulty(job("application", build={"src": src}))
 
 
 def test_runtimes_out_of_support_are_refused_by_name() -> None:
@@ -887,16 +832,8 @@ def test_the_request_survives_json_apart_from_options() -> None:
 
 SECTION_KEYS = ["job", "job_options", "application", "target", "optimisation", "config", "data", "build", "objective", "workload", "params"]
 FIELD_KEYS = [
-    "node_count",
-    "job_name",
-    "wall_time_limit",
-    "executable",
-    "arguments",
-    "container_runtime",
-    "name",
-    "version",
-    "src",
-    "deadline",
+    *("node_count", "job_name", "wall_time_limit", "executable", "arguments"),
+    *("container_runtime", "name", "version", "src", "deadline"),
 ]
 CHOSEN_KEYS = ["app_type", "ai_training", "app_type-hpc", "tensorflow", "parallelisation-mpi", "library", "copy_environment_variable"]
 KEYS = st.sampled_from([*SECTION_KEYS, *FIELD_KEYS, *CHOSEN_KEYS])

@@ -10,6 +10,7 @@ import pytest
 from modak import plugins
 from modak.dsl import Signal
 from modak.jobs.spec import JobSpec, Resources
+from tests.golden.scripts.jobs import LARGE, TESTBED
 from tests.schedulers.headers import BARE, sized, wrote
 
 DIALECTS = ("pbspro", "lsf", "flux", "gridengine")
@@ -20,144 +21,91 @@ PLAIN = {
     "gridengine": ["-S /bin/bash", "-N solver", "-cwd"],
 }
 """What a job that says nothing gets."""
+Lines = list[str] | None
+Row = tuple[dict[str, Any], Lines, Lines, Lines, Lines]
+"""What is said, and what each of :data:`DIALECTS` writes."""
 
-MATRIX: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
-    ({"account": "p1"}, {"pbspro": ["-A p1"], "lsf": ["-P p1"], "flux": ["--bank=p1"], "gridengine": ["-P p1"]}),
-    ({"queue": "q"}, {"pbspro": ["-q q"], "lsf": ["-q q"], "flux": ["--queue=q"], "gridengine": ["-q q"]}),
-    ({"partition": "q"}, {"pbspro": ["-q q"], "lsf": ["-q q"], "flux": ["--queue=q"], "gridengine": ["-q q"]}),
-    (
-        {"wall_time_s": 30 * 3600 + 59},
-        {"pbspro": ["-l walltime=30:00:59"], "lsf": ["-W 30:01"], "flux": ["--time-limit=108059s"], "gridengine": ["-l h_rt=30:00:59"]},
-    ),
-    ({"constraint": "a&b|c"}, {"pbspro": None, "lsf": ["-R select[a&&b||c]"], "flux": ["--requires=a&b|c"], "gridengine": None}),
-    (
-        {"array": "1-8:2%3"},
-        {
-            "pbspro": ["-J 1-8:2%3", "-r y"],
-            "lsf": ["-J solver[1-8:2]%3", "-o solver.%J.%I.out"],
-            "flux": None,
-            "gridengine": ["-t 1-8:2", "-tc 3"],
-        },
-    ),
-    ({"array": "0-7"}, {"pbspro": ["-J 0-7", "-r y"], "lsf": None, "flux": None, "gridengine": None}),
-    ({"array": "5-5"}, {"pbspro": None, "lsf": ["-J solver[5-5]", "-o solver.%J.%I.out"], "flux": None, "gridengine": ["-t 5-5"]}),
-    ({"array": "1,5"}, {"pbspro": None, "lsf": ["-J solver[1,5]", "-o solver.%J.%I.out"], "flux": None, "gridengine": None}),
-    ({"output": "x.out"}, {"pbspro": ["-o x.out"], "lsf": ["-o x.out"], "flux": ["--output=x.out"], "gridengine": ["-o x.out"]}),
-    (
-        {"output": "%x-%j.out"},
-        {
-            "pbspro": None,
-            "lsf": ["-o solver-%J.out"],
-            "flux": ["--output={{name}}-{{id}}.out"],
-            "gridengine": ["-o $JOB_NAME-$JOB_ID.out"],
-        },
-    ),
-    ({"output": "%N.out"}, {"pbspro": None, "lsf": None, "flux": None, "gridengine": ["-o $HOSTNAME.out"]}),
-    ({"error": "x.err"}, {"pbspro": ["-e x.err"], "lsf": ["-e x.err"], "flux": ["--error=x.err"], "gridengine": ["-e x.err"]}),
-    ({"join": True}, {"pbspro": ["-j oe"], "lsf": [], "flux": [], "gridengine": ["-j y"]}),
-    ({"join": False}, {"pbspro": [], "lsf": ["-e solver.%J.err"], "flux": ["--error={{name}}-{{id}}.err"], "gridengine": []}),
-    ({"notify": ("none",)}, {"pbspro": ["-m n"], "lsf": [], "flux": None, "gridengine": ["-m n"]}),
-    ({"notify": ("begin", "end", "fail")}, {"pbspro": ["-m abe"], "lsf": ["-B", "-N"], "flux": None, "gridengine": ["-m abe"]}),
-    ({"notify": ("requeue",)}, dict.fromkeys(DIALECTS)),
-    (
-        {"email": "a@b.de", "notify": ("end",)},
-        {"pbspro": ["-m e", "-M a@b.de"], "lsf": ["-u a@b.de", "-N"], "flux": None, "gridengine": ["-m e", "-M a@b.de"]},
-    ),
+MATRIX: list[Row] = [
+    ({"account": "p1"}, ["-A p1"], ["-P p1"], ["--bank=p1"], ["-P p1"]),
+    ({"queue": "q"}, ["-q q"], ["-q q"], ["--queue=q"], ["-q q"]),
+    ({"partition": "q"}, ["-q q"], ["-q q"], ["--queue=q"], ["-q q"]),
+    ({"wall_time_s": 30 * 3600 + 59}, ["-l walltime=30:00:59"], ["-W 30:01"], ["--time-limit=108059s"], ["-l h_rt=30:00:59"]),
+    ({"constraint": "a&b|c"}, None, ["-R select[a&&b||c]"], ["--requires=a&b|c"], None),
+    ({"array": "1-8:2%3"}, ["-J 1-8:2%3", "-r y"], ["-J solver[1-8:2]%3", "-o solver.%J.%I.out"], None, ["-t 1-8:2", "-tc 3"]),
+    ({"array": "0-7"}, ["-J 0-7", "-r y"], None, None, None),
+    ({"array": "5-5"}, None, ["-J solver[5-5]", "-o solver.%J.%I.out"], None, ["-t 5-5"]),
+    ({"array": "1,5"}, None, ["-J solver[1,5]", "-o solver.%J.%I.out"], None, None),
+    ({"output": "x.out"}, ["-o x.out"], ["-o x.out"], ["--output=x.out"], ["-o x.out"]),
+    ({"output": "%x-%j.out"}, None, ["-o solver-%J.out"], ["--output={{name}}-{{id}}.out"], ["-o $JOB_NAME-$JOB_ID.out"]),
+    ({"output": "%N.out"}, None, None, None, ["-o $HOSTNAME.out"]),
+    ({"error": "x.err"}, ["-e x.err"], ["-e x.err"], ["--error=x.err"], ["-e x.err"]),
+    ({"join": True}, ["-j oe"], [], [], ["-j y"]),
+    ({"join": False}, [], ["-e solver.%J.err"], ["--error={{name}}-{{id}}.err"], []),
+    ({"notify": ("none",)}, ["-m n"], [], None, ["-m n"]),
+    ({"notify": ("begin", "end", "fail")}, ["-m abe"], ["-B", "-N"], None, ["-m abe"]),
+    ({"notify": ("requeue",)}, None, None, None, None),
+    ({"email": "a@b.de", "notify": ("end",)}, ["-m e", "-M a@b.de"], ["-u a@b.de", "-N"], None, ["-m e", "-M a@b.de"]),
     (
         {"dependency": "afterany:1:2"},
-        {
-            "pbspro": ["-W depend=afterany:1:2"],
-            "lsf": ["-w ended(1)&&ended(2)"],
-            "flux": ["--dependency=afterany:1", "--dependency=afterany:2"],
-            "gridengine": ["-hold_jid 1,2"],
-        },
+        ["-W depend=afterany:1:2"],
+        ["-w ended(1)&&ended(2)"],
+        ["--dependency=afterany:1", "--dependency=afterany:2"],
+        ["-hold_jid 1,2"],
     ),
-    (
-        {"dependency": "afterok:1?afternotok:2"},
-        {"pbspro": None, "lsf": ["-w done(1)||exit(2)", "-ti"], "flux": None, "gridengine": None},
-    ),
+    ({"dependency": "afterok:1?afternotok:2"}, None, ["-w done(1)||exit(2)", "-ti"], None, None),
     (
         {"dependency": "after:1,afterany:2"},
-        {
-            "pbspro": ["-W depend=after:1,afterany:2"],
-            "lsf": ["-w started(1)&&ended(2)"],
-            "flux": ["--dependency=after:1", "--dependency=afterany:2"],
-            "gridengine": None,
-        },
+        ["-W depend=after:1,afterany:2"],
+        ["-w started(1)&&ended(2)"],
+        ["--dependency=after:1", "--dependency=afterany:2"],
+        None,
     ),
-    ({"dependency": "singleton"}, dict.fromkeys(DIALECTS)),
-    ({"dependency": "afterany:1,singleton"}, dict.fromkeys(DIALECTS)),
-    ({"dependency": "afterok:1,aftercorr:2"}, dict.fromkeys(DIALECTS)),
-    (
-        {"begin": "2026-12-24T18:00"},
-        {
-            "pbspro": ["-a 202612241800"],
-            "lsf": ["-b 2026:12:24:18:00"],
-            "flux": ["--begin-time=2026-12-24-18:00"],
-            "gridengine": ["-a 202612241800"],
-        },
-    ),
-    (
-        {"begin": "2026-12-24"},
-        {
-            "pbspro": ["-a 202612240000"],
-            "lsf": ["-b 2026:12:24:00:00"],
-            "flux": ["--begin-time=2026-12-24-00:00"],
-            "gridengine": ["-a 202612240000"],
-        },
-    ),
-    ({"begin": "18:00"}, {"pbspro": ["-a 1800"], "lsf": ["-b 18:00"], "flux": ["--begin-time=18:00"], "gridengine": None}),
-    ({"begin": "18:00:30"}, {"pbspro": ["-a 1800.30"], "lsf": ["-b 18:00"], "flux": ["--begin-time=18:00:30"], "gridengine": None}),
-    ({"begin": "now+12hours"}, {"pbspro": None, "lsf": None, "flux": ["--begin-time=+12h"], "gridengine": None}),
-    ({"exclusive": True}, {"pbspro": ["-l place=scatter:exclhost"], "lsf": ["-x"], "flux": ["--exclusive"], "gridengine": None}),
-    ({"requeue": True}, {"pbspro": ["-r y"], "lsf": ["-r"], "flux": None, "gridengine": ["-r y"]}),
-    ({"requeue": False}, {"pbspro": ["-r n"], "lsf": ["-rn"], "flux": None, "gridengine": ["-r n"]}),
-    ({"signal": Signal(name="USR1", seconds=120)}, dict.fromkeys(DIALECTS)),
-    ({"copy_environment": True}, {"pbspro": ["-V"], "lsf": ["-env all"], "flux": ["--env=*"], "gridengine": ["-V"]}),
-    ({"copy_environment": False}, {"pbspro": [], "lsf": ["-env none"], "flux": ["--env-remove=*"], "gridengine": []}),
-    (
-        {"copy_variables": ("A", "B")},
-        {"pbspro": ["-v A,B"], "lsf": ["-env all,A,B"], "flux": ["--env=A", "--env=B"], "gridengine": ["-v A,B"]},
-    ),
+    ({"dependency": "singleton"}, None, None, None, None),
+    ({"dependency": "afterany:1,singleton"}, None, None, None, None),
+    ({"dependency": "afterok:1,aftercorr:2"}, None, None, None, None),
+    ({"begin": "2026-12-24T18:00"}, ["-a 202612241800"], ["-b 2026:12:24:18:00"], ["--begin-time=2026-12-24-18:00"], ["-a 202612241800"]),
+    ({"begin": "2026-12-24"}, ["-a 202612240000"], ["-b 2026:12:24:00:00"], ["--begin-time=2026-12-24-00:00"], ["-a 202612240000"]),
+    ({"begin": "18:00"}, ["-a 1800"], ["-b 18:00"], ["--begin-time=18:00"], None),
+    ({"begin": "18:00:30"}, ["-a 1800.30"], ["-b 18:00"], ["--begin-time=18:00:30"], None),
+    ({"begin": "now+12hours"}, None, None, ["--begin-time=+12h"], None),
+    ({"exclusive": True}, ["-l place=scatter:exclhost"], ["-x"], ["--exclusive"], None),
+    ({"requeue": True}, ["-r y"], ["-r"], None, ["-r y"]),
+    ({"requeue": False}, ["-r n"], ["-rn"], None, ["-r n"]),
+    ({"signal": Signal(name="USR1", seconds=120)}, None, None, None, None),
+    ({"copy_environment": True}, ["-V"], ["-env all"], ["--env=*"], ["-V"]),
+    ({"copy_environment": False}, [], ["-env none"], ["--env-remove=*"], []),
+    ({"copy_variables": ("A", "B")}, ["-v A,B"], ["-env all,A,B"], ["--env=A", "--env=B"], ["-v A,B"]),
 ]
-SIZES: list[tuple[dict[str, Any], dict[str, list[str] | None]]] = [
+SIZES: list[Row] = [
     (
         {"nodes": 2, "ranks_per_node": 4, "cores_per_rank": 12, "threads_per_rank": 24, "gpus_per_node": 4},
-        {
-            "pbspro": ["-l select=2:ncpus=48:mpiprocs=4:ompthreads=24:ngpus=4"],
-            "lsf": ["-n 96", "-R span[ptile=48]", "-gpu num=4/host"],
-            "flux": ["--nodes=2", "--nslots=2", "--cores-per-slot=48", "--gpus-per-slot=4"],
-            "gridengine": ["-l gpu=4", "-pe mpi 96"],
-        },
+        ["-l select=2:ncpus=48:mpiprocs=4:ompthreads=24:ngpus=4"],
+        ["-n 96", "-R span[ptile=48]", "-gpu num=4/host"],
+        ["--nodes=2", "--nslots=2", "--cores-per-slot=48", "--gpus-per-slot=4"],
+        ["-l gpu=4", "-pe mpi 96"],
     ),
     (
         {"cores_per_rank": 4, "memory_per_node": 2**33},
-        {
-            "pbspro": ["-l select=1:ncpus=4:mpiprocs=1:ompthreads=1:mem=8192mb"],
-            "lsf": ["-n 4", "-R span[ptile=4]", "-R rusage[mem=8192MB/host]"],
-            "flux": None,
-            "gridengine": ["-l h_vmem=2048M", "-pe smp 4"],
-        },
+        ["-l select=1:ncpus=4:mpiprocs=1:ompthreads=1:mem=8192mb"],
+        ["-n 4", "-R span[ptile=4]", "-R rusage[mem=8192MB/host]"],
+        None,
+        ["-l h_vmem=2048M", "-pe smp 4"],
     ),
     (
         {"cores_per_rank": 4, "memory_per_core": 2**30},
-        {
-            "pbspro": ["-l select=1:ncpus=4:mpiprocs=1:ompthreads=1:mem=4096mb"],
-            "lsf": ["-n 4", "-R span[ptile=4]", "-R rusage[mem=1024MB/task]"],
-            "flux": None,
-            "gridengine": ["-l h_vmem=1024M", "-pe smp 4"],
-        },
+        ["-l select=1:ncpus=4:mpiprocs=1:ompthreads=1:mem=4096mb"],
+        ["-n 4", "-R span[ptile=4]", "-R rusage[mem=1024MB/task]"],
+        None,
+        ["-l h_vmem=1024M", "-pe smp 4"],
     ),
     (
         {"ranks_per_node": 2},
-        {
-            "pbspro": ["-l select=1:ncpus=2:mpiprocs=2:ompthreads=1"],
-            "lsf": ["-n 2", "-R span[ptile=2]"],
-            "flux": ["--cores-per-slot=2"],
-            "gridengine": ["-pe smp 2"],
-        },
+        ["-l select=1:ncpus=2:mpiprocs=2:ompthreads=1"],
+        ["-n 2", "-R span[ptile=2]"],
+        ["--cores-per-slot=2"],
+        ["-pe smp 2"],
     ),
-    ({"numa_constraint": "quad"}, {"pbspro": None, "lsf": ["-R select[quad]"], "flux": ["--requires=quad"], "gridengine": None}),
+    ({"numa_constraint": "quad"}, None, ["-R select[quad]"], ["--requires=quad"], None),
 ]
 
 
@@ -174,12 +122,19 @@ def test_a_bare_job_has_a_short_header(dialect: str) -> None:
     assert ([" ".join(option) for option in header.options], header.warnings) == (PLAIN[dialect], ())
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(("said", "expected"), MATRIX, ids=lambda value: "-".join(map(str, value)) if isinstance(value, dict) else "")
-def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, Any], expected: dict[str, list[str] | None]) -> None:
+def cells(rows: list[Row]) -> list[Any]:
+    """Each scheduler with what is said and its own options."""
+    return [
+        pytest.param(dialect, said, options, id="-".join([*said, dialect]))
+        for said, *row in rows
+        for dialect, options in zip(DIALECTS, row, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("dialect", "said", "options"), cells(MATRIX))
+def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, Any], options: Lines) -> None:
     """In the scheduler's own words."""
     lines, warned = written(dialect, **said)
-    options = expected[dialect]
     if options is None:
         assert [line for line in lines if "walltime" not in line] == []
         assert warned
@@ -187,12 +142,10 @@ def test_a_field_is_written_or_warned_about(dialect: str, said: dict[str, Any], 
         assert (lines, warned) == (options, [])
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(("size", "expected"), SIZES, ids=["layout", "memory per node", "memory per core", "ranks", "NUMA mode"])
-def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], expected: dict[str, list[str] | None]) -> None:
+@pytest.mark.parametrize(("dialect", "size", "options"), cells(SIZES))
+def test_a_size_is_written_or_warned_about(dialect: str, size: dict[str, Any], options: Lines) -> None:
     """In the scheduler's own words."""
     lines, warned = written(dialect, sized(**size))
-    options = expected[dialect]
     if options is None:
         assert warned
     else:
@@ -211,8 +164,6 @@ def test_an_address_without_an_event_is_told_where_no_mail_comes(dialect: str, t
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_sites_policy_on_the_environment_is_kept_with_a_warning(dialect: str, policy: str, *, asked: bool) -> None:
     """The request cannot change it."""
-    from tests.golden.scripts.jobs import TESTBED
-
     site = TESTBED.model_copy(update={"export_policy": policy})
     bare, _ = written(dialect, replace(BARE, system=site))
     job = replace(BARE, system=site, attributes=replace(BARE.attributes, copy_environment=asked))
@@ -319,8 +270,6 @@ THREADED = Resources(ranks_per_node=4, cores_per_rank=12, threads_per_rank=12, t
 )
 def test_whole_cores_where_the_scheduler_counts_hardware_threads(dialect: str, asked: list[str]) -> None:
     """Else the job would get half of the cores; the memory of a core is that of its threads."""
-    from tests.golden.scripts.jobs import LARGE
-
     site = LARGE.model_copy(update={"mandatory_directives": ()})
     header = plugins.find("schedulers", dialect).directives(replace(BARE, resources=THREADED, system=site))
     assert [line for line in map(" ".join, header.options) if line in asked] == asked
@@ -423,20 +372,12 @@ def test_grid_engine_s_job_of_several_nodes_is_told_who_distributes_its_slots() 
     assert (warning.field, "unless it gets 8 slots on each of 2 nodes" in warning.message) == ("job_options.node_count", True)
 
 
-def test_the_parallel_environment_is_the_sites() -> None:
-    """``-pe NAME`` among the mandatory directives; the slots are the job's."""
-    from tests.golden.scripts.jobs import TESTBED
-
-    site = TESTBED.model_copy(update={"mandatory_directives": ("-pe orte",)})
-    job = replace(BARE, resources=Resources(nodes=2, ranks_per_node=8), system=site)
-    assert [line for line in written("gridengine", job)[0] if line.startswith("-pe")] == ["-pe orte 16"]
-
-
-@pytest.mark.parametrize(("nodes", "asked"), [(1, ["-pe smp 8"]), (2, ["-pe orte 16"])])
-def test_a_site_may_have_a_parallel_environment_for_one_node(nodes: int, asked: list[str]) -> None:
-    """The first of two: the rule of the other may spread the slots of a small job over nodes."""
-    from tests.golden.scripts.jobs import TESTBED
-
-    site = TESTBED.model_copy(update={"mandatory_directives": ("-pe smp", "-pe orte")})
+@pytest.mark.parametrize(
+    ("wanted", "nodes", "asked"),
+    [(("-pe orte",), 2, ["-pe orte 16"]), (("-pe smp", "-pe orte"), 1, ["-pe smp 8"]), (("-pe smp", "-pe orte"), 2, ["-pe orte 16"])],
+)
+def test_the_parallel_environment_is_the_sites(wanted: tuple[str, ...], nodes: int, asked: list[str]) -> None:
+    """``-pe NAME`` among the mandatory directives, the first of two for one node; the slots are the job's."""
+    site = TESTBED.model_copy(update={"mandatory_directives": wanted})
     job = replace(BARE, resources=Resources(nodes=nodes, ranks_per_node=8), system=site)
     assert [line for line in written("gridengine", job)[0] if line.startswith("-pe")] == asked

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from modak.errors import Conflict, NotFound, RequestError, Unavailable
+from modak.errors import Conflict, NotFound, Unavailable
 from modak.facts import Added, Image, ImageLabels, Rule
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
@@ -253,14 +253,6 @@ def test_further_applications_of_a_table_cost_no_query(service: Service, load: C
         counts.append(len(asked))
         asked.clear()
     assert counts[1] == counts[2]
-
-
-def test_strict_refuses_warnings_of_choosing_too(service: Service) -> None:
-    """Not only those of reading: an unknown system is found when the facts are known."""
-    sent = {"job": {"application": {"executable": "./a"}, "target": {"name": "nowhere"}}}
-    assert service.optimise(sent)["job"]["plan"]["warnings"]
-    with pytest.raises(RequestError, match="unknown system 'nowhere'"):
-        service.optimise(sent, strict=True)
 
 
 def test_threads_get_the_same_answers(service: Service, document: dict[str, Any]) -> None:

@@ -18,8 +18,8 @@ BROKEN = ["n[1-2-3]", "n[-1]", "n[--]", "n[-]", "n[,]", "n[1-]", "n[]"]
 MANY = f"n[{','.join(['1-9999'] * 100)}]"
 """Ranges that are few each, and a million nodes together: whoever reads them takes a second of the service's time."""
 HEADERS = {
-    "JobName": (["a", "3dgan_v1.2+x-y"], ["", "-a", ".a", "a b", "a\n", "a/b", "a=b", "a" * 65]),
-    "Account": (["_a", "pr12ab", "user@site"], ["-a", "a b", "a,b"]),
+    "JobName": (["a", "3dgan_v1.2+x-y"], ["", "-a", ".a", "a b", "a\n", "a\r", "a/b", "a=b", "a#b", "é", "%x", "../../T", "a" * 65]),
+    "Account": (["_a", "pr12ab", "user@site"], ["-a", "a b", "a,b", "a'b", "a;b", 'a"b', "$(id)"]),
     "Constraint": (["skylake&ssd", "a|b", "gpu:2"], ["a b", "&a", "a;b", "a&"]),
     "NodeList": (["n1", "n1,n2", "n[01-12],m[3,5]"], ["n1 n2", "n[1-999999999]", "n[9-1]", "-w", "n[1-2]x", MANY, *BROKEN]),
     "ArraySpec": (["0-15", "5-5", "1,3,5", "0-99:2%10"], ["a", "1-", "1 -w", "%2", "5-1", "0-9:0"]),
@@ -33,7 +33,7 @@ HEADERS = {
     "CopiedName": (
         ["SCENARIO", "OMP_STACKSIZE", "SINGULARITY_DIR", "OMPI_MCA_btl", "I_MPI_HYDRA_BOOTSTRAP"],
         [
-            *("LD_PRELOAD", "PATH", "BASH_ENV", "IFS", "SINGULARITY_BIND", "PBS_X", "ENV"),
+            *("LD_PRELOAD", "PATH", "PYTHONPATH", "BASH_ENV", "IFS", "SINGULARITY_BIND", "SLURM_CONF", "PBS_X", "ENV", "a-b", "x;y"),
             *("TAR_OPTIONS", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_rsh_args", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "FLUX_RC1_PATH"),
             *("HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXTRA_ARGS", "PMIX_INSTALL_PREFIX", "OPAL_PKGLIBDIR"),
             *("OPAL_SYSCONFDIR", "OPAL_DESTDIR", "OPAL_EXEC_PREFIX", "OMPI_MCA_mca_base_envar_file_prefix"),

@@ -6,6 +6,11 @@ import pytest
 
 from modak.text import listings
 
+MODEL: listings.Item = {
+    **{"id": "m", "application": "a", "series": {"metric": "time"}, "scale": "nodes"},
+    **{"sizes": [1], "results_used": 1, "mixture": {}, "layout": {}},
+}
+
 
 @pytest.mark.parametrize(
     ("cells", "numbers"),
@@ -50,23 +55,20 @@ def test_a_doubt_tells_no_runs_apart() -> None:
 )
 def test_a_layout_is_shown_as_far_as_it_is_known(layout: dict[str, int], shown: str) -> None:
     """A batch size alone has no comma before it."""
-    model = {"id": "m", "application": "a", "series": {"metric": "time"}, "scale": "nodes", "sizes": [1], "results_used": 1, "mixture": {}}
-    columns, (row,) = listings.table("models", [{**model, "layout": layout}])
+    columns, (row,) = listings.table("models", [{**MODEL, "layout": layout}])
     assert row[columns.index("layout")] == shown
 
 
 @pytest.mark.parametrize(("sizes", "shown"), [([4], "4"), ([1, 2, 8], "1–8")])
 def test_sizes_of_a_model_are_a_range_where_there_are_several(sizes: list[float], shown: str) -> None:
     """One size is no range."""
-    model = {"id": "m", "application": "a", "series": {"metric": "time"}, "scale": "nodes", "results_used": 1, "mixture": {}, "layout": {}}
-    columns, (row,) = listings.table("models", [{**model, "sizes": sizes}])
+    columns, (row,) = listings.table("models", [{**MODEL, "sizes": sizes}])
     assert row[columns.index("sizes")] == shown
 
 
 def test_models_that_look_equal_are_told_apart() -> None:
     """By the columns of their results in which they differ, and by no others."""
-    alike = {"id": "m", "application": "a", "scale": "nodes", "sizes": [1], "results_used": 1, "mixture": {}, "layout": {}}
     runs = (("mpich", "8"), ("openmpi", "9"))
     series = [{"metric": "time", "mpi": mpi, "framework": "jax", "params": {"cells": cells}} for mpi, cells in runs]
-    columns, rows = listings.table("models", [{**alike, "series": one} for one in series])
+    columns, rows = listings.table("models", [{**MODEL, "series": one} for one in series])
     assert (columns[-2:], [row[-2:] for row in rows]) == (("mpi", "params.cells"), [list(run) for run in runs])
