@@ -339,6 +339,13 @@ def test_json_lines_are_records(name: str) -> None:
     assert (found.numbers["nodes"].tolist(), found.lines.tolist()) == ([1, 2], [1, 2])
 
 
+def test_a_list_in_a_record_can_be_left_out() -> None:
+    """As llama-bench writes the times of its repeats."""
+    record = {"application": "a", "metric": "throughput", "value": 1, "samples_ns": [1, 2], "build": {"commit": "3469684"}}
+    found = only(json.dumps([record]), "r.json", Options({"samples_ns": "", "build": ""}))
+    assert found.values.tolist() == [1]
+
+
 @pytest.mark.parametrize(
     "name",
     ["NA", "null", "None", "nan", "007", "1e5", "TRUE", "-", "x=y", "PyTorch 1.11.0+cu115", "2x Xeon, OPA", 'say "hi"', "Ångström"],
