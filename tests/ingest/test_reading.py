@@ -176,6 +176,7 @@ def test_rates_of_weak_scaling_need_no_mark() -> None:
     [
         ("Speedup", "time", "column 'Speedup' is a ratio, but counts as time of the run: load what the whole run was measured at"),
         ("tok/s/GPU", "throughput", "column 'tok/s/GPU' is a rate of each gpu, but counts as throughput of the run"),
+        ("Throughput (T/s/GPU)", "throughput", "column 'Throughput (T/s/GPU)' is a rate of each gpu, but counts as throughput of the run"),
         ("speedup", "speedup", ""),
         ("tok/s", "throughput", ""),
     ],
