@@ -20,7 +20,7 @@ from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float
 from modak.ingest.totals import TOTALS, Mask, spread
 from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, NO_VALUE, SMALLEST_VALUE, Seconds, is_placeholder, quoted, reader
 from modak.results import failures, metrics
-from modak.results.units import parse_unit, to_base
+from modak.results.units import of_each, parse_unit, to_base
 from modak.text.amounts import counted
 
 _TOO_SMALL: Final = 1e6
@@ -42,7 +42,7 @@ def batch(raw: Raw, name: str, now: datetime) -> Batch:
     numbers = table.counts(COUNTS)
     measured_at = table.typed("measured_at", UNKNOWN, np.int64)
     sources, suspects = table.texts("source"), table.texts("suspect")
-    series, series_of, values = _series(table, values, clocks)
+    series, series_of, values = _series(table, values, clocks, table.parts(numbers))
     table.check()
     return Batch(series, series_of, numbers, values, measured_at, sources, suspects, raw.lines, (*raw.notes, *table.notes()))
 
@@ -51,7 +51,7 @@ def points(raw: Raw, asked: Raw, name: str, now: datetime) -> list[Point]:
     """Rows that ask for a value; ``asked`` holds the same rows under the file's own names. Raises as :func:`batch` does."""
     table = _Table(raw, name, now, {**MEANINGFUL, "compiler": ("none",)})
     counts = list(table.counts(LAYOUT).values())
-    series, series_of, _ = _series(table, np.ones(len(raw.lines)), np.zeros(len(raw.lines), dtype=bool))
+    series, series_of, _ = _series(table, np.ones(len(raw.lines)), np.zeros(len(raw.lines), dtype=bool), {})
     table.check()
     unit = table.cells("unit")
     return [
@@ -108,6 +108,8 @@ class _Table:
         """Messages, and the lines that they are about."""
         self._placeholders: dict[str, list[str]] = {}
         self._doubts: list[str] = []
+        self._totals: dict[str, Int32] = {}
+        """What was counted over all nodes, by the column of that on each."""
 
     def cells(self, column: str) -> Cells:
         """A column as text; a missing one is empty."""
@@ -136,6 +138,16 @@ class _Table:
                 way = f"{AGAIN} '--set {per_node}=…', what a node has"
                 self.doubt(f"column {column!r}: without 'nodes', all count as on one node; if it were several, {way}")
             found |= {"nodes": over.nodes, per_node: over.each}
+            self._totals[per_node] = total
+        return found
+
+    def parts(self, numbers: Mapping[str, Int32]) -> dict[str, Int64]:
+        """How many nodes, ranks and GPUs each row is of, by :meth:`counts`; 0: it does not tell."""
+        nodes = np.maximum(numbers["nodes"], 0).astype(np.int64)
+        found = {"node": nodes}
+        for part, column in (("rank", "ranks_per_node"), ("gpu", "gpus_per_node")):
+            total = self._totals.get(column, np.int32(UNKNOWN))
+            found[part] = np.where(total != UNKNOWN, total, nodes * np.maximum(numbers[column], 0))
         return found
 
     def texts(self, column: str) -> Cells:
@@ -190,12 +202,13 @@ def _uneven(column: str, total: int, nodes: int, each: int) -> str:
     return f"column {column!r}: {total}{on}{of}: allowed: as many on each node"
 
 
-def _series(table: _Table, values: Float64, clocks: Mask) -> tuple[tuple[SeriesKey, ...], Int32, Float64]:
-    """The distinct series, the series of each row, and the values in base units; ``clocks``: which are lengths of time."""
+def _series(table: _Table, values: Float64, clocks: Mask, parts: Mapping[str, Int64]) -> tuple[tuple[SeriesKey, ...], Int32, Float64]:
+    """The distinct series, the series of each row, and the values in base units; ``clocks``: which are lengths of time; ``parts``: of how
+    many a rate of each of them may be."""
     columns = table.raw.columns
     names = [name for name in columns if name in SERIES or name.startswith("params.")]
     read = {name: table.read(name, required=name == "application") for name in names}
-    metric_of, kinds, values = _metrics(table, values, clocks)
+    metric_of, kinds, values = _metrics(table, values, clocks, parts)
     first, series_of = distinct([*(columns[name].codes for name in names), metric_of], [*map(len, read.values()), len(kinds)])
     found = []
     for row in first:
@@ -214,8 +227,11 @@ _NO_SERIES: Final = SeriesKey(application="-", metric="-", unit="-")
 """The series of rows with a fault, until the faults are raised."""
 
 
-def _metrics(table: _Table, values: Float64, clocks: Mask) -> tuple[Int32, list[metrics.Metric | None], Float64]:
-    """For each row the number of its pair of metric and unit, the metric of each pair, and the values in base units."""
+def _metrics(
+    table: _Table, values: Float64, clocks: Mask, parts: Mapping[str, Int64]
+) -> tuple[Int32, list[metrics.Metric | None], Float64]:
+    """For each row the number of its pair of metric and unit, the metric of each pair, and the values in base units: rates of each GPU as
+    those of all."""
     name, unit = table.cells("metric"), table.cells("unit")
     names, units = table.read("metric", required=True), table.read("unit")
     first, pair_of = distinct([name.codes, unit.codes], [len(names), len(units)])
@@ -223,10 +239,16 @@ def _metrics(table: _Table, values: Float64, clocks: Mask) -> tuple[Int32, list[
     based, faults = values.copy(), 0
     for pair, row in enumerate(first):
         metric, of, rows = names[name.codes[row]], units[unit.codes[row]], pair_of == pair
+        each = of_each(of) if of and parts else None
         if metric is not None:
             try:
+                if each:
+                    of, count = each[0], parts[each[1]]
+                    based[rows] *= np.maximum(count[rows], 1)
+                    if (untold := rows & (count == 0)).any():
+                        table.fault(_untold(units[unit.codes[row]], *each), untold)
                 known = metrics.metric(metric, of)
-                based[rows] = to_base(values[rows], of)
+                based[rows] = to_base(based[rows], of)
                 found[pair] = known
                 if (at := np.flatnonzero(rows & clocks)).size and (why := _no_clock(known, of)):
                     table.fault(f"column 'value': {quoted(table.cells('value')[at[0]].strip())}: {why}", rows & clocks)
@@ -241,6 +263,12 @@ def _metrics(table: _Table, values: Float64, clocks: Mask) -> tuple[Int32, list[
     if beyond.any() and faults <= MOST_FAULTS:  # else values are left that are not in base units
         table.fault("column 'value': out of range in its base unit", beyond)
     return pair_of, found, based
+
+
+def _untold(given: str, unit: str, part: str) -> str:
+    """What is said of a rate of each of parts whose number a row does not give."""
+    number = "'nodes'" if part == "node" else f"'total_{part}s', or 'nodes' and '{part}s_per_node'"
+    return f"column 'unit': {quoted(given)}: the row does not say of how many: {number}; or give the rate of all together, in {unit}"
 
 
 def _no_clock(metric: metrics.Metric, unit: str | None) -> str:

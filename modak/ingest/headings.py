@@ -19,7 +19,7 @@ from modak.ingest.table import LAYOUT, MOST_COLUMNS
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import quoted
 from modak.results import metrics
-from modak.results.units import known_unit
+from modak.results.units import known_unit, of_each
 from modak.text.amounts import listed
 
 ALIKE: Final = 0.75
@@ -28,8 +28,8 @@ _MOST: Final = 8
 """Headings that a message names."""
 _LONGEST: Final = 60
 """Letters of a heading that are looked at: no column or metric has a longer name, and searching a long one takes too much time."""
-_OF_ONE: Final = re.compile(r".*_per_(gpu|device|core|node|rank|worker|chip|socket|thread|process)")
-"""A rate of a part of the machine."""
+_OF_ONE: Final = re.compile(r"(.*)_per_(gpu|device|core|node|rank|worker|chip|socket|thread|process)(_per_.*)?")
+"""A rate of a part of the machine, also ``tokens/GPU/s``."""
 _COUNTED: Final = re.compile(r"[a-z]+s|tok|img|[kmgt]?b|[kmgt]?flop", re.IGNORECASE)
 """What a rate per second counts in a heading without its slash: ``tok_s`` is a rate, ``epoch_s`` a time."""
 _BRACKETS: Final = re.compile(r"\s*[\[(]\s*(?:(?!(?:d+[- ])?[a-z]+:)([A-Za-z0-9/%]{1,20}))?.*", re.IGNORECASE)
@@ -191,7 +191,7 @@ def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading:
     no_value = loading and "value" not in among
     return (
         _ratio(bare)
-        or _rate_of_one(bare)
+        or _rate_of_one(name, among, no_value=no_value)
         or (_as_value(name, measure, among, no_value=no_value) if measure else None)
         or _grid(bare, among)
         or _total(name, loading=loading)
@@ -237,10 +237,43 @@ def _is_ratio(bare: str) -> bool:
     return ideal or bare in vocabulary.RATIOS or not vocabulary.RATIO_WORDS.isdisjoint(words)
 
 
-def _rate_of_one(bare: str) -> Hint | None:
-    if not _OF_ONE.fullmatch(bare) or not _measured(bare.rpartition("_per_")[0].replace("_per_", "/")):
+def _rate_of_one(name: str, among: Sequence[str], *, no_value: bool) -> Hint | None:
+    found = _of_one(name)
+    if not found:
         return None
-    return Hint("what each of them does is not what the run does: load that of all of them together")
+    metric, unit, part = found
+    hint = "what each of them does is not what the run does: load that of all of them together"
+    if not no_value or not of_each(f"tokens/s/{part}"):
+        return Hint(hint)
+    fill = (f"metric={metric}", f"unit={unit}/{part}" if unit else f"unit=…/{part}")
+    options = " ".join((renaming(name, "value"), *(f"--set {one}" for one in fill)))
+    return Hint(f"{hint}, or {options}, which multiplies it by their number in each row", None if measured(among) else "value", fill)
+
+
+class _OfOne(NamedTuple):
+    """A rate of a part of the machine."""
+
+    metric: str
+    unit: str | None
+    """Of all parts together; ``None``: the heading does not tell."""
+    part: str
+
+
+@lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
+def _of_one(name: str) -> _OfOne | None:
+    """What a heading says is done by each part of the machine; ``None``: it says nothing of the kind.
+
+    >>> _of_one("Tokens / sec / GPU"), _of_one("Throughput (T/s/GPU)"), _of_one("Memory/GPU")
+    (_OfOne(metric='throughput', unit='Tokens/sec', part='gpu'), _OfOne(metric='throughput', unit=None, part='gpu'), None)
+    """
+    inside = _BRACKETS.search(name[:_LONGEST])
+    for text in (_bare(name), _SLASH.sub("_per_", folded(inside[1] or "")) if inside else ""):
+        if found := _OF_ONE.fullmatch(text):
+            rate = f"{found[1]}{found[3] or ''}"
+            measure = _measured(rate.replace("_per_", "/"))
+            if measure or _is_rate(rate.split("_")) or _is_rate(_bare(name).split("_")):
+                return _OfOne(measure.metric if measure else "throughput", measure.unit if measure else None, found[2])
+    return None
 
 
 def _grid(bare: str, among: Sequence[str]) -> Hint | None:
@@ -452,15 +485,14 @@ def no_measurement(name: str) -> str:
     >>> no_measurement("Speedup"), no_measurement("tokens/s/GPU"), no_measurement("time [s]")
     ('a ratio', 'a rate of each gpu', '')
     """
-    bare = _bare(name)
-    if _is_ratio(bare):
+    if _is_ratio(_bare(name)):
         return "a ratio"
-    return f"a rate of each {bare.rpartition('_')[2]}" if _rate_of_one(bare) else ""
+    return f"a rate of each {found.part}" if (found := _of_one(name)) else ""
 
 
 def measured(names: Sequence[str]) -> list[str]:
     """The headings that are metrics from which something is predicted."""
-    return [name for name in names if not _is_ratio(_bare(name)) and _measured(name)]
+    return [name for name in names if not _is_ratio(_bare(name)) and not _of_one(name) and _measured(name)]
 
 
 def _bare(name: str) -> str:
@@ -484,7 +516,7 @@ def _spelt(unit: str) -> str:
 
 @lru_cache(2 * MOST_COLUMNS)  # each heading is looked at once for every other one
 def _without_unit(name: str) -> str:
-    return _SLASH.sub("_per_", folded(_BRACKETS.sub("", _in_order(name)).strip("#% ")))
+    return _SLASH.sub("_per_", folded(_BRACKETS.sub("", _in_order(name)).strip("#%- ")))
 
 
 def _in_ascii(bare: str) -> str:

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from modak.errors import DataError
-from modak.ingest.columns import canonical
+from modak.ingest.columns import canonical, is_known
 from modak.ingest.documents import text_of
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
@@ -141,4 +141,6 @@ def _flat(value: Any) -> dict[str, str]:
 def _cell(key: str, value: Any) -> str:
     if value is None or isinstance(value, bool | str):  # numbers are texts by now
         return cell(value)
+    if not is_known(canonical(key)):  # options may leave it out
+        return json.dumps(value)
     raise ValueError(f"column {key[:60]!r} contains a list or an object; a cell must be text, a number, true, false or null")

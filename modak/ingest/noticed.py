@@ -13,7 +13,7 @@ from modak.ingest.headings import folded, no_measurement, unit_in
 from modak.ingest.options import leaves_out, renamed_columns
 from modak.ingest.table import MOST_FAULTS, Batch, Options, Raw
 from modak.ingest.values import quoted
-from modak.results.units import known_unit
+from modak.results.units import known_unit, of_each
 from modak.text.amounts import listed
 
 _WEAK: Final = re.compile(r"(^|[^a-z])weak(?=scal|[^a-z]|$)", re.IGNORECASE)
@@ -70,7 +70,7 @@ def _unit_left_behind(columns: Container[str], options: Options) -> Iterator[str
 def _no_measurement(options: Options) -> Iterator[str]:
     """A note for a heading of a ratio, or of a rate of one part of the machine, that becomes ``value`` of another metric."""
     for old in (old for old, new in options.rename.items() if new == "value"):
-        why = no_measurement(old)
+        why = "" if of_each(options.fill.get("unit", "")) else no_measurement(old)
         if why and options.fill.get("metric") not in ("speedup", "efficiency"):
             way = "load what the whole run was measured at, and take these rows out ('modak results doubt')"
             yield f"column {quoted(old)} is {why}, but counts as {options.fill.get('metric', 'the metric')} of the run: {way}"

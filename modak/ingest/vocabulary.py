@@ -87,8 +87,8 @@ SAID: Final = _by_word(
     {
         "'system' and 'partition' say the type of GPU, 'gpus_per_node' the number on each node": "gpu device gpu_type gpu_model "
         "gpu_name accelerator",
-        "'batch_size' is that of each worker: divide it by the GPUs of the run, or by its ranks if there are none": "global_batch "
-        "global_batch_size total_batch total_batch_size effective_batch_size",
+        "'batch_size' is that of each worker: divide it by the GPUs of the run, or by its ranks if there are none; where several hold one "
+        "model, it is a parameter": "global_batch global_batch_size globalbatchsize total_batch total_batch_size effective_batch_size",
         "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node cpus_per_node "
         "kerne_pro_knoten nucleos_por_nodo coeurs_par_noeud",
         "the number of nodes goes into 'nodes', their names nowhere": "nodelist node_list hostlist hosts node_names",
@@ -132,7 +132,7 @@ TIME_ENDINGS: Final = (*TIMES, "us", "ns")
 """Units of time that headings end with."""
 TIME_WORDS: Final = _words("time times tiempo tiempos temps tempo tempi duree zeit zeiten laufzeit dauer")
 """Words in headings of times."""
-RATES: Final = _words("throughput bandwidth bw flops iops")
+RATES: Final = _words("throughput bandwidth bw flops tflops iops tps")
 """Words in headings of rates."""
 SECONDS: Final = _words("s sec secs second seconds")
 PARTS_OF_MACHINE: Final = _words("cpu cpus core cores gpu gpus node nodes processor")
@@ -152,5 +152,5 @@ UNIT_OF: Final[Mapping[str, str]] = {
     **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "kb": "kB", "j": "J", "w": "W"},
 }
 """Units as lower-case headings write them."""
-OTHER_WORDS: Final = frozenset(("precond", "comp_size"))
+OTHER_WORDS: Final = _words("precond comp_size mp micro_batch microbatch micro_batch_size microbatchsize")
 """Words that are spelt nearly as a column, but mean something else."""

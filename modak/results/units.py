@@ -134,6 +134,18 @@ def known_unit(text: str) -> Unit | None:
     return _UNITS.get(plain) or _UNITS.get("/".join(map(_small, plain.split("/")))) or _rate(plain) or _time_for(plain)
 
 
+def of_each(text: str) -> tuple[str, str] | None:
+    """Of a rate of each node, rank or GPU the unit of all of them together, and of which it is; ``None``: the text is none.
+
+    >>> of_each("tok/s/gpu"), of_each("TFLOP/s per node"), of_each("ms/step/GPU"), of_each("tokens/s")
+    (('tok/s', 'gpu'), ('TFLOP/s', 'node'), None, None)
+    """
+    found = _OF_ONE.fullmatch(_PER.sub("/", text[:_LONGEST]))
+    known = known_unit(found[1]) if found else None
+    part = _EACH.get(found[2].lower()) if found else None
+    return (found[1], part) if found and part and known and known.kind == "throughput" else None
+
+
 def _meant(text: str) -> str:
     """A hint for an unknown unit."""
     of_one = _OF_ONE.fullmatch(text)
@@ -154,7 +166,9 @@ _PER: Final = re.compile(r"\s*/\s*|\s+per\s+")
 _SECOND: Final = re.compile(r"/(secs?|seconds?)$", re.IGNORECASE)
 _BITS: Final = re.compile(r"([kKmMgGtT])b(ps|/s|/sec)")
 """Bits by the rules, and what some write for bytes: a guess would be wrong by a factor of eight."""
-_OF_ONE: Final = re.compile(r"(.+/.+|.*FLOPS)/(GPU|gpu|device|core|node|rank|worker|chip|socket|thread|process)s?")
+_OF_ONE: Final = re.compile(r"(.+/.+|.*FLOPS)/(gpu|device|core|node|rank|worker|chip|socket|thread|process)s?", re.IGNORECASE)
+_EACH: Final = {"node": "node", "rank": "rank", "process": "rank", "gpu": "gpu", "device": "gpu"}
+"""Parts of the machine that results count."""
 
 
 KNOWN_UNITS: Final = (

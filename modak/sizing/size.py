@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
@@ -13,7 +14,7 @@ from modak.choosing.places import in_document
 from modak.choosing.problem import of_one_problem
 from modak.choosing.scoring import columns, score
 from modak.choosing.software import missing_compilers
-from modak.choosing.wishes import is_distributed, is_said_distributed, is_within_one_process, without_compilers
+from modak.choosing.wishes import DEEPSPEED, distribution, is_distributed, is_said_distributed, is_within_one_process, without_compilers
 from modak.choosing.workload import with_problem, with_setting
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
@@ -41,6 +42,8 @@ WISHES: Final = ("minimise", "max_nodes", "min_efficiency", "budget_node_hours")
 """Fields of the objective, other than the deadline, that a sizing ignores."""
 NO_TRAINING: Final = ("hpc", "big_data")
 """Kinds of applications of which the guide's questions and cautions, which are about the training of networks, say nothing."""
+SHARDED: Final = ("fsdp", DEEPSPEED)
+"""Distributions that split one copy of the network over all GPUs."""
 OTHERS: Final = ("memory_limit", "minimum_memory_per_processor", "queue", "qos", "account")
 """Other fields that are about one system and are ignored."""
 
@@ -122,7 +125,7 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
     gpus = 0 if unused else partition.node.accelerators
     idle = gpus - min(gpus, found.shape.gpus_per_node) if found.shape else 0
     accelerator = target.accelerator if gpus else None
-    too_large = _memory(wanted, accelerator)
+    too_large = _memory(wanted, accelerator, (found.at or 1) * (gpus - idle) if distribution(request) in SHARDED else 1)
     return Platform(
         system=system.name,
         partition=partition.name,
@@ -192,11 +195,12 @@ def _spread(question: Request, target: Target, facts: Facts) -> Candidates:
     return replace(found, nodes=(taken(node_grid(limit), target),) * len(found.shapes))
 
 
-def _memory(wanted: Demand, accelerator: Accelerator | None) -> tuple[str, ...]:
-    """A sentence if one copy of the network does not fit the memory of a GPU."""
+def _memory(wanted: Demand, accelerator: Accelerator | None, over: int) -> tuple[str, ...]:
+    """A sentence if one copy of the network does not fit the memory of as many GPUs as it is split over."""
     has = accelerator.memory_gb if accelerator else None
-    if has is None or wanted.replica_bytes is None or wanted.replica_bytes / 1e9 <= has:
+    if has is None or wanted.replica_bytes is None or wanted.replica_bytes / 1e9 <= has * over:
         return ()
     need = f"{wanted.parameters:g} parameters need {in_bytes(wanted.replica_bytes)} for weights, gradients and optimiser alone"
     rule = f"{BYTES_PER_PARAMETER} bytes each, heuristic; ZeRO, SC20, section 3.1"
-    return (f"{need} ({rule}), but a GPU has {has:g} GB: the network must be split over GPUs",)
+    least = math.ceil(wanted.replica_bytes / 1e9 / has)
+    return (f"{need} ({rule}), but a GPU has {has:g} GB: the network must be split over {least} GPUs or more",)

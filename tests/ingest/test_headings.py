@@ -38,9 +38,9 @@ SAID = {
     "ranks over all nodes are 'total_ranks' (--map": "procs processes tasks ntmpi cores ncores cpus np num_procs "
     "numTasks CPU_cores Number_of_CPU_cores core_count total_threads "
     "core nproc num_core mpi_size MPI-Prozesse MPI-Ranks Procesos Núcleos Prozesse processus",
-    "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus n_gpu devices GCDs",
+    "GPUs over all nodes are 'total_gpus' (--map": "gpus n_gpus num_gpus n_gpu devices GCDs #-GPUs",
     "'system' and 'partition' say the type of GPU": "gpu device gpu_type",
-    "'batch_size' is that of each worker: divide it": "global_batch_size total_batch",
+    "'batch_size' is that of each worker: divide it": "global_batch_size GlobalBatchSize total_batch",
     "the cores of a node are 'ranks_per_node' times 'threads_per_rank'": "cores_per_node Kerne_pro_Knoten coeurs_par_noeud",
     "the counts of a layout have a column each": "layout config",
     "the scatter is computed from repeats": "std stddev min max time_std time_max min_s runtime_std "
@@ -48,7 +48,7 @@ SAID = {
     "nothing is predicted from it: leave it out": "speedup speed-up Efficiency parallel_efficiency "
     "Speedup_vs_1_GPU gustafson_speedup Beschleunigung ideal Linear_Time(S)_per_Epoch Ideal_runtime Percentage_of_Theoretical_Peak",
     "what each of them does is not what the run does": "tokens_per_sec_per_gpu samples/s/GPU TFLOPs/GPU throughput_per_node "
-    "throughput_[img/s]_per_GPU samples_/_s_/_GPU",
+    "throughput_[img/s]_per_GPU samples_/_s_/_GPU Throughput_(T/s/GPU) TPS/GPU tokens/GPU/s throughput/tflops_per_gpu",
     "that of the framework is 'framework_version', that of the application": "version",
     "the size of images is a parameter": "img",
     "a neural network is an 'application', an interconnect a parameter": "network",
@@ -57,7 +57,7 @@ SAID = {
     "leave out what numbers the rows": "index id Unnamed:_0",
     "the number of nodes goes into 'nodes', their names nowhere": "nodelist",
     "if it is a parameter of the run, call it 'params.": "lr size n problem_size seed interconnect samples setup GPU_hours node_hours "
-    "linear_solver",
+    "linear_solver MP MicroBatchSize micro_batch_size",
 }
 MEASURED = {
     "time": "time Time duration elapsed time_taken",
@@ -120,6 +120,21 @@ def test_what_is_no_column_is_told_apart(name: str, text: str) -> None:
     """Totals, ratios and types have no column that they could be renamed to."""
     assert text in said(name)
     assert "nearest" not in said(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("Tokens / sec / GPU", "--set metric=throughput --set unit=tokens/sec/gpu"),
+        ("TFLOP/s/GPU", "--set metric=performance --set unit=Tflop/s/gpu"),
+        ("Throughput (T/s/GPU)", "--set metric=throughput --set unit=…/gpu"),
+    ],
+)
+def test_a_rate_of_each_gpu_may_be_the_value(name: str, options: str) -> None:
+    """With the unit by which it becomes that of all of them; not where the table has the rate of all."""
+    alone, beside = (meant(name, COLUMNS, ("application", name, *more), loading=True) for more in ((), ("tok/s",)))
+    assert f"--map '{name}=value' {options}, which multiplies it by their number in each row" in said(name)
+    assert ((alone and alone.column), (beside and beside.column)) == ("value", None)
 
 
 def test_columns_that_may_all_be_values_are_no_parameters() -> None:

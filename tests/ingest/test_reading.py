@@ -176,6 +176,7 @@ def test_rates_of_weak_scaling_need_no_mark() -> None:
     [
         ("Speedup", "time", "column 'Speedup' is a ratio, but counts as time of the run: load what the whole run was measured at"),
         ("tok/s/GPU", "throughput", "column 'tok/s/GPU' is a rate of each gpu, but counts as throughput of the run"),
+        ("Throughput (T/s/GPU)", "throughput", "column 'Throughput (T/s/GPU)' is a rate of each gpu, but counts as throughput of the run"),
         ("speedup", "speedup", ""),
         ("tok/s", "throughput", ""),
     ],
@@ -337,6 +338,13 @@ def test_json_lines_are_records(name: str) -> None:
     record = {"Application": "a", "metric": "wall_time", "value": 1}
     found = only("".join(json.dumps({**record, "nodes": nodes}) + "\n" for nodes in (1, 2)), name)
     assert (found.numbers["nodes"].tolist(), found.lines.tolist()) == ([1, 2], [1, 2])
+
+
+def test_a_list_in_a_record_can_be_left_out() -> None:
+    """As llama-bench writes the times of its repeats."""
+    record = {"application": "a", "metric": "throughput", "value": 1, "samples_ns": [1, 2], "build": {"commit": "3469684"}}
+    found = only(json.dumps([record]), "r.json", Options({"samples_ns": "", "build": ""}))
+    assert found.values.tolist() == [1]
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,34 @@ def test_a_total_alone_counts_as_on_one_node_and_is_noted() -> None:
     assert note.endswith("with '--replace' and '--set ranks_per_node=…', what a node has")
 
 
+@pytest.mark.parametrize(
+    ("unit", "counts", "value"),
+    [
+        ("tokens/s/GPU", "total_gpus,gpus_per_node|64,8", 64 * 782),
+        ("tokens/s per GPU", "nodes,gpus_per_node|8,8", 64 * 782),
+        ("ktok/s/device", "total_gpus|64", 64e3 * 782),
+        ("TFLOPS/node", "nodes|8", 8e12 * 782),
+        ("samples/s/rank", "nodes,ranks_per_node|8,4", 32 * 782),
+    ],
+)
+def test_a_rate_of_each_becomes_that_of_all(unit: str, counts: str, value: float) -> None:
+    """As tables of large networks give it."""
+    names, cells = counts.split("|")
+    batch = only(f"application,{names},metric,value,unit\na,{cells},speed,782,{unit}\n")
+    assert (batch.values.tolist(), batch.series[0].unit) == ([value], "tokens/s" if "tok" in unit else batch.series[0].unit)
+
+
+@pytest.mark.parametrize("counts", ["nodes|2", "gpus_per_node|8", "nodes,gpus_per_node|2,0", "total_gpus|0"])
+def test_a_rate_of_each_gpu_needs_their_number(counts: str) -> None:
+    """One GPU's rate as that of all would turn scaling round."""
+    names, cells = counts.split("|")
+    found = faults(f"application,{names},metric,value,unit\na,{cells},throughput,782,tokens/s/GPU\n")
+    assert found == [
+        "r.csv:2: column 'unit': 'tokens/s/GPU': the row does not say of how many: 'total_gpus', or 'nodes' and 'gpus_per_node'; "
+        "or give the rate of all together, in tokens/s"
+    ]
+
+
 def test_rows_without_a_total_stay_as_they_are() -> None:
     """Some rows of a table may count in one way, some in the other."""
     assert read("2,,4 ,,4 2,8, 3,0,") == [(2, 4), (UNKNOWN, 4), (2, 4), (3, 0)]

@@ -131,9 +131,13 @@ def test_a_law_is_of_one_way_to_compute(name: str, dear: tuple[int, ...]) -> Non
     assert (of_one or found.value[0] == pytest.approx(20 * 64_000, rel=0.2), found.width.above[0] < np.log(2)) == (True, True)
 
 
-@pytest.mark.parametrize("spelt", [lambda n: f"{n}x{n}x{n}", lambda n: f"{n // 10 * n}k"], ids=["grid", "suffix"])
+@pytest.mark.parametrize(
+    "spelt",
+    [lambda n: f"{n}x{n}x{n}", lambda n: f"{n // 10 * n}k", lambda n: f"{n // 10 * n}m", lambda n: f"{n // 10 * n / 1000}b"],
+    ids=["grid", "suffix", "millions", "billions"],
+)
 def test_sizes_are_grids_and_numbers_with_a_suffix_too(spelt: Callable[[int], str]) -> None:
-    """As people write them: a grid counts by its points."""
+    """As people write them: a grid counts by its points, and networks are of 7b parameters, or of 760m."""
     runs = [
         Result(
             series=SeriesKey(application="solver", system="here", params={"mesh": spelt(n)}, metric="wall_time", unit="s"),

@@ -399,14 +399,14 @@ def test_all_systems_are_sized_for_one_data_set(known: Callable[[str | None], Fa
     assert warned.platforms == named.platforms
 
 
-def test_a_network_too_large_for_a_gpu_is_not_promised(sized: Callable[..., Sizing]) -> None:
-    """16 bytes for each parameter, against the GPU's memory."""
-    request = asked()
-    config = request.optimisation.config.model_copy(update={"parameters": 5e9})
-    large = request.model_copy(update={"optimisation": request.optimisation.model_copy(update={"config": config})})
-    found = sized(large)
-    assert [one.feasible for one in found.platforms] == [False] * 3
-    assert all("80 GB" in one.notes[0] for one in found.platforms)
+@pytest.mark.parametrize(("distribution", "parameters", "fits"), [("ddp", 5e9, False), ("fsdp", 5e9, True), ("deepspeed", 5e13, False)])
+def test_a_network_too_large_for_its_gpus_is_not_promised(
+    sized: Callable[..., Sizing], distribution: str, parameters: float, fits: bool
+) -> None:
+    """16 bytes for each parameter, against the memory of a GPU, or of all over which the network is split."""
+    found = sized(asked(ai_training={"config": {"parameters": parameters}, "mxnet": None, "pytorch": {"distribution": distribution}}))
+    assert [one.feasible is not False for one in found.platforms] == [fits] * 3
+    assert ["the network must be split over" in " ".join(one.notes) for one in found.platforms] == [not fits] * 3
 
 
 @pytest.mark.parametrize(("said", "warned"), [(None, True), (True, False), (False, False)])
