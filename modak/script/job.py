@@ -30,6 +30,8 @@ from modak.text.programs import script_of, split_env
 from modak.text.words import Word
 
 ITSELF: Final = 82
+NOT_THERE: Final = 127
+"""As a shell ends: no run began."""
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
 """Variables that users set, not the machine."""
 
@@ -78,6 +80,7 @@ def _body(job: JobSpec, scheduler: Scheduler, launcher: Launcher, around: Surrou
         *_command("before the run, on the first node", job.pre, "application.pre-execution"),
         *(starter if job.pre else ()),  # which may be "source env/bin/activate"
         *_not_itself(job),
+        *_program_there(job, launcher, scheduler),
         *watched(job, scheduler, _main(job, around, launcher, scheduler)),
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),
@@ -167,6 +170,17 @@ def _not_itself(job: JobSpec) -> tuple[Line, ...]:
     why = "is a job script of MODAK's, which would start itself again and again: save it under another name than that of its program"
     check = Line(f"! {theirs.text}", (("negated_command", ""), ("!",), *theirs.events))
     return section("the program is not this script", (need(check, ITSELF, file, f" {why}"),))
+
+
+def _program_there(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Line, ...]:
+    """A check that the path of the program, which a launcher starts, leads to one, right before the run: launchers end with a status of
+    their own (2, 132, 255) that counts as a run that failed. Options of a rule may show other files to the ranks."""
+    program = split_env(launcher.inside(job, scheduler))[1][0]
+    elsewhere = job.container or beside(job.system) or job.launcher_options
+    if elsewhere or not job.preflight or "/" not in words.literal([program]) or not launcher.words(job, scheduler, ()):
+        return ()
+    why = " is not there, or may not be executed: a relative path starts in the folder of submission"
+    return section("the program", (need(run("test", "-x", program), NOT_THERE, program, why),))
 
 
 def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Scheduler) -> Line:

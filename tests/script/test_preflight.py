@@ -371,6 +371,16 @@ def test_80_data_is_not_there(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["job.sh"]
 
 
+@pytest.mark.parametrize(
+    "more", [{}, {"pre": words.parse("ln -s /bin/echo solver")}, {"launcher_options": ("--view=site",)}, {"preflight": False}]
+)
+def test_127_the_program_that_a_launcher_starts_is_not_there(more: dict[str, Any], tmp_path: Path) -> None:
+    """srun would end with 2, as a run that failed. What comes before the run may make it; options of a rule may show it to the ranks."""
+    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help=""))
+    status, said = checked(replace(STEP, command=("env", "A=1", "./solver"), **more), tmp_path, "slurm")
+    assert (status, "modak: ./solver is not there" in said) == ((0, False) if more else (127, True)), said
+
+
 def test_checks_are_left_out_on_request(tmp_path: Path) -> None:
     """Whatever is missing: the run itself fails, or does not."""
     job = replace(JOB, storage="/proc/nowhere", affinity=True, preflight=False, resources=Resources(cores_per_rank=4096))
