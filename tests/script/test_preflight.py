@@ -372,13 +372,23 @@ def test_80_data_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [{}, {"pre": words.parse("ln -s /bin/echo solver")}, {"launcher_options": ("--view=site",)}, {"preflight": False}]
+    ("command", "more", "status"),
+    [
+        ("./solver", {}, 127),
+        ("env A=1 solver", {}, 127),
+        ("env A=1 echo", {}, 0),
+        ("./solver", {"pre": words.parse("ln -s /bin/echo solver")}, 0),
+        ("solver", {"pre": words.parse("ln -s /bin/echo solver")}, 0),  # srun looks there, too
+        ("env PATH=/opt/site/bin solver", {}, 0),
+        ("/site/solver", {"launcher_options": ("--view=site",)}, 0),  # which shows it to the ranks
+        ("./solver", {"preflight": False}, 0),
+    ],
 )
-def test_127_the_program_that_a_launcher_starts_is_not_there(more: dict[str, Any], tmp_path: Path) -> None:
-    """srun would end with 2, as a run that failed. What comes before the run may make it; options of a rule may show it to the ranks."""
+def test_127_there_is_no_program_for_a_launcher_to_start(command: str, more: dict[str, Any], status: int, tmp_path: Path) -> None:
+    """srun would end with 2, as a run that failed."""
     stub(tmp_path, "srun", SRUN.format(pmi="pmix", help=""))
-    status, said = checked(replace(STEP, command=("env", "A=1", "./solver"), **more), tmp_path, "slurm")
-    assert (status, "modak: ./solver is not there" in said) == ((0, False) if more else (127, True)), said
+    ended, said = checked(replace(STEP, command=words.parse(command), **more), tmp_path, "slurm")
+    assert (ended, "modak: ./solver is not there" in said or "modak: solver is not in PATH" in said) == (status, status == 127), said
 
 
 def test_checks_are_left_out_on_request(tmp_path: Path) -> None:
