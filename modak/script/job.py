@@ -13,12 +13,12 @@ from typing import Final
 from modak.dsl import Notice
 from modak.errors import Conflict, RequestError
 from modak.jobs.spec import JobSpec, changed
-from modak.jobs.starters import COMMAND
+from modak.jobs.starters import COMMAND, SEVERAL
 from modak.launchers import Launcher
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.jsrun import beside
 from modak.schedulers import Scheduler
-from modak.script.bash import Line, command_line, continued, installed, need, run
+from modak.script.bash import Line, command_line, continued, either, installed, need, quiet, run
 from modak.script.ending import ended, ending
 from modak.script.parts import WRITTEN, Script, finish, preamble, section
 from modak.script.shelltext import placeholders, rule_fault
@@ -30,6 +30,8 @@ from modak.text.programs import script_of, split_env
 from modak.text.words import Word
 
 ITSELF: Final = 82
+NOT_THERE: Final = 127
+"""As a shell ends: no run began."""
 SUBMITTERS: Final = frozenset({"WORKSPACE_DIR", "SINGULARITY_DIR"})
 """Variables that users set, not the machine."""
 
@@ -78,6 +80,7 @@ def _body(job: JobSpec, scheduler: Scheduler, launcher: Launcher, around: Surrou
         *_command("before the run, on the first node", job.pre, "application.pre-execution"),
         *(starter if job.pre else ()),  # which may be "source env/bin/activate"
         *_not_itself(job),
+        *_program_there(job, launcher, scheduler),
         *watched(job, scheduler, _main(job, around, launcher, scheduler)),
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),
@@ -169,11 +172,28 @@ def _not_itself(job: JobSpec) -> tuple[Line, ...]:
     return section("the program is not this script", (need(check, ITSELF, file, f" {why}"),))
 
 
+def _program_there(job: JobSpec, launcher: Launcher, scheduler: Scheduler) -> tuple[Line, ...]:
+    """A check that there is a program for a launcher to start, right before the run: launchers end with a status of their own (2, 132, 255)
+    that counts as a run that failed. Options of a rule may show other files to the ranks; ``srun`` looks in the job's folder, too."""
+    setting, (program, *_) = split_env(launcher.inside(job, scheduler))
+    elsewhere = job.container or beside(job.system) or job.launcher_options or any(words.lead(word).startswith("PATH=") for word in setting)
+    if elsewhere or not job.preflight or not launcher.words(job, scheduler, ()):
+        return ()
+    there = run("test", "-x", program)
+    if "/" in words.literal([program]):
+        why = " is not there, or may not be executed: a relative path starts in the folder of submission"
+    else:
+        there = either(quiet(run("command", "-v", program)), there)
+        why = " is not in PATH: load its module before you submit, or name it by its path"
+    return section("the program", (need(there, NOT_THERE, program, why),))
+
+
 def _main(job: JobSpec, around: Surroundings, launcher: Launcher, scheduler: Scheduler) -> Line:
     """Launcher, runtime and application as one command, each on a line of its own."""
     words.check_program(job.command, field="application.executable")
     inside = [words.replaced(each, around.inside) for each in launcher.inside(job, scheduler)]
     if ":" in [words.replaced(each, around.variables) for each in inside] and launcher.words(job, scheduler, ()):
         why = f"a launcher ({launcher.name}) starts what follows a word ':' as another program, which is not checked"
-        raise RequestError(f"{why}; where the program is to read it, write sh -c '…'", field="application.arguments")
+        how = f"{SEVERAL}; where the program is to read it, write sh -c '…'"
+        raise RequestError(f"{why}: {how}", field="application.arguments")
     return continued(around.start, inside) if around.start.words else command_line(inside)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from modak.dsl import Application, Request
-from modak.jobs.starters import command_of, is_interpreted, starter
+from modak.jobs.starters import SEVERAL, command_of, is_interpreted, starter
 from modak.text import words
 from modak.text.programs import without_starter
 
@@ -126,6 +126,13 @@ def test_a_launcher_that_stays_in_the_command_is_warned_of(command: str, launche
     """It would be started by each rank, and its own ranks may wait for each other for ever."""
     request = Request(application=Application(executable=words.parse(command)))
     assert any(f"each rank would run {launcher} again" in notice.message for notice in command_of(request, "srun", "slurm")[1])
+
+
+@pytest.mark.parametrize("command", ["srun -n 6 --multi-prog coupled.conf", "mpirun --app coupled.txt", "mpiexec -configfile coupled.txt"])
+def test_several_programs_of_a_launcher_are_started_by_their_ranks_numbers(command: str) -> None:
+    """None of them is the program to give without the launcher."""
+    _, (notice,) = command_of(Request(application=Application(executable=words.parse(command))), "srun", "slurm")
+    assert notice.message.endswith(SEVERAL)
 
 
 @pytest.mark.parametrize(("launcher", "told"), [("srun", 1), ("none", 0)])

@@ -371,6 +371,26 @@ def test_80_data_is_not_there(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["job.sh"]
 
 
+@pytest.mark.parametrize(
+    ("command", "more", "status"),
+    [
+        ("./solver", {}, 127),
+        ("env A=1 solver", {}, 127),
+        ("env A=1 echo", {}, 0),
+        ("./solver", {"pre": words.parse("ln -s /bin/echo solver")}, 0),
+        ("solver", {"pre": words.parse("ln -s /bin/echo solver")}, 0),  # srun looks there, too
+        ("env PATH=/opt/site/bin solver", {}, 0),
+        ("/site/solver", {"launcher_options": ("--view=site",)}, 0),  # which shows it to the ranks
+        ("./solver", {"preflight": False}, 0),
+    ],
+)
+def test_127_there_is_no_program_for_a_launcher_to_start(command: str, more: dict[str, Any], status: int, tmp_path: Path) -> None:
+    """srun would end with 2, as a run that failed."""
+    stub(tmp_path, "srun", SRUN.format(pmi="pmix", help=""))
+    ended, said = checked(replace(STEP, command=words.parse(command), **more), tmp_path, "slurm")
+    assert (ended, "modak: ./solver is not there" in said or "modak: solver is not in PATH" in said) == (status, status == 127), said
+
+
 def test_checks_are_left_out_on_request(tmp_path: Path) -> None:
     """Whatever is missing: the run itself fails, or does not."""
     job = replace(JOB, storage="/proc/nowhere", affinity=True, preflight=False, resources=Resources(cores_per_rank=4096))

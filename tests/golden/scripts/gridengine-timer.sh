@@ -75,6 +75,10 @@ mpirun -n 64 -ppn 32 -bind-to core:2 \
 # --- before the run, on the first node
 mkdir -p results
 
+# --- the program
+test -x ./solver ||
+    modak_stop 127 "./solver is not there, or may not be executed: a relative path starts in the folder of submission"
+
 # --- the signal before the time limit
 modak_checkpoint() {
     touch 'stop now'

@@ -27,6 +27,10 @@ command -v mpiexec >/dev/null 2>&1 ||
 # --- before the run, on the first node
 mkdir -p results
 
+# --- the program
+test -x ./solver ||
+    modak_stop 127 "./solver is not there, or may not be executed: a relative path starts in the folder of submission"
+
 # --- the run
 mpiexec -n 64 --ppn 32 --depth 2 --cpu-bind depth \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out

@@ -134,6 +134,10 @@ mpirun --hostfile "${PBS_NODEFILE:?}" -n 64 --map-by ppr:32:node:PE=2 --bind-to 
 # --- before the run, on the first node
 mkdir -p results
 
+# --- the program
+test -x ./solver ||
+    modak_stop 127 "./solver is not there, or may not be executed: a relative path starts in the folder of submission"
+
 # --- the metric, in the output of the run
 MODAK_NOTES="$(mktemp -d || mktemp -d -- "${PWD}/modak-notes.XXXXXX")"
 modak_keep() { # a stream of the run is passed on, and its last line with the metric is kept; TERM is for the run, which may write more

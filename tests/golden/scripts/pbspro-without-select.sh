@@ -28,6 +28,10 @@ MODAK_SAID="$(mpirun --version 2>&1 || echo "status $?")."
 test -n "${CUDA_VISIBLE_DEVICES:-}" || nvidia-smi -L >/dev/null 2>&1 ||
     modak_stop 74 "no GPU is visible on this node: check the partition and the GPUs that the job requests"
 
+# --- the program
+test -x ./solver ||
+    modak_stop 127 "./solver is not there, or may not be executed: a relative path starts in the folder of submission"
+
 # --- the run
 mpirun --hostfile "${PBS_NODEFILE:?}" -n 8 --map-by ppr:4:node:PE=16 --bind-to core -x PATH -x OMP_NUM_THREADS \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out

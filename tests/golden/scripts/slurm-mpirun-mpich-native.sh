@@ -39,6 +39,10 @@ MODAK_SAID="$(mpirun --version 2>&1 || echo "status $?")."
 # --- before the run, on the first node
 mkdir -p results
 
+# --- the program
+test -x ./solver ||
+    modak_stop 127 "./solver is not there, or may not be executed: a relative path starts in the folder of submission"
+
 # --- the run
 mpirun -n 64 -ppn 32 -bind-to core:2 \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out

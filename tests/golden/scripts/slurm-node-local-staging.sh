@@ -205,6 +205,10 @@ modak_copy_in /data/x x ||
 # --- before the run, on the first node
 mkdir -p results
 
+# --- the program
+test -x ./solver ||
+    modak_stop 127 "./solver is not there, or may not be executed: a relative path starts in the folder of submission"
+
 # --- the metric, in a file of the run
 MODAK_LOG="${MODAK_SCRATCH:?}"'/out/solver log'
 modak_state() { # size, number and time of the metric's file; it is opened, because a network file system then looks at it anew

@@ -30,6 +30,10 @@ unset SRUN_CPUS_PER_TASK SLURM_{CPU_BIND,CPUS_PER_GPU,DISTRIBUTION,GPU_BIND,GPUS
 # --- before the run, on the first node
 mkdir -p results
 
+# --- the program
+test -x ./solver ||
+    modak_stop 127 "./solver is not there, or may not be executed: a relative path starts in the folder of submission"
+
 # --- the run
 srun --nodes=1 --ntasks=8 --ntasks-per-node=8 --cpus-per-task=1 --cpu-bind=none --overcommit --export=ALL \
         --kill-on-bad-exit=1 \

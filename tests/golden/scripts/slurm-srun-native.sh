@@ -33,6 +33,10 @@ unset SRUN_CPUS_PER_TASK SLURM_{CPU_BIND,CPUS_PER_GPU,DISTRIBUTION,GPU_BIND,GPUS
 # --- before the run, on the first node
 mkdir -p results
 
+# --- the program
+test -x ./solver ||
+    modak_stop 127 "./solver is not there, or may not be executed: a relative path starts in the folder of submission"
+
 # --- the run
 srun --nodes=2 --ntasks=64 --ntasks-per-node=32 --cpus-per-task=2 --cpu-bind=cores --export=ALL --kill-on-bad-exit=1 \
     ./solver -i 'input file.dat' -o "${SCRATCH:?}"/out
