@@ -25,7 +25,12 @@ _BRANCH: Final = re.compile(
     r"str|int|float|bool|none|date|datetime|Variable|Joined|Steps"
     r"|constrained-.*|function-.*|(?:literal|tuple|dict|nullable|lax-or-strict)\[.*|\[key\]"
 )
-_OTHERWISE: Final[Mapping[str, str]] = {"gpus": "accelerators", "gpu": "accelerator", "cpu": "processor"}
+_OTHERWISE: Final[Mapping[str, str]] = {
+    "gpus": "accelerators",
+    **dict.fromkeys(("gpu", "gpu_type", "gpu_model"), "accelerator"),
+    **dict.fromkeys(("cpu", "cpu_type", "cpu_model"), "processor"),
+    **dict.fromkeys(("memory", "ram"), "memory_gb"),
+}
 """Keys of documents by other words for them."""
 _ALLOWED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
@@ -150,11 +155,11 @@ def _choice(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
 
 
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
-    known = sorted(_keys(loc[:-1], model))
-    meant = _OTHERWISE.get(str(loc[-1]).lower())
-    close = meant if meant in known else nearest_name(str(loc[-1]), known)
-    deeper = () if close else tuple(_places_of(str(loc[-1]), _model_at(loc[:-1], model)))
-    hint = f"; did you mean {close!r}?" if close else f"; it belongs to {' or '.join(deeper)}" if deeper else ""
+    key, known = str(loc[-1]), sorted(_keys(loc[:-1], model))
+    meant = _OTHERWISE.get(key.lower(), key)
+    deeper = [join(place, meant) for place in _places_of(meant, _model_at(loc[:-1], model))]
+    close = [meant] if meant in known else deeper or list(filter(None, [nearest_name(key, known)]))
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not hint else "")
 
 
