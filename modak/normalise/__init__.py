@@ -94,8 +94,10 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     if not isinstance(job, OBJECT):
         raise RequestError(f"allowed: an object; {_SHAPE}", field="job")
     keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
-    if not top and not keys:
-        raise RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
+    if not keys and (job or not top):
+        refused = RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
+        refused.warnings = more
+        raise refused
     if not top:
         notes += (Fault("job", "the key 'job' is missing; its sections are read from the top"),)
     return {name: job[key] for name, key in keys.items()}, notes + more
@@ -123,6 +125,7 @@ def _application(names: frozenset[str]) -> Reader:
     return section_of(
         dsl.Application,
         app_type=choice(dsl.Application.allowed("app_type"), {"cpp": "c++", "f90": "fortran", "python3": "python"}, otherwise="other"),
+        also={"name": "app_tag"},
         container_runtime=_image,
         allowed_ranks=listed(whole),
         executable=command_line(names, program=True),
@@ -311,7 +314,7 @@ _JOB_OPTIONS: Final = section_of(
 _TARGET: Final = remembered(
     section_of(
         dsl.Target,
-        also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"},
+        also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type", "system": "name", "cluster": "name"},
         name=_site,
         job_scheduler_type=_scheduler,
         container_runtime=_runtime,

@@ -5,6 +5,7 @@ Add a word of schedulers and other tools here. A word that is read as the field 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -42,6 +43,8 @@ _NOT_HERE: Final[Mapping[str, str]] = {
         "that has the packages",
     ),
     "image": "application.container_runtime names an image",
+    **dict.fromkeys(("system", "cluster", "machine"), "target.name names the system"),
+    **dict.fromkeys(("job_options", "target", "optimisation", "optimization"), "it is a section of its own, directly in 'job'"),
     **dict.fromkeys(("working_directory", "workdir", "work_dir", "cwd", "chdir"), "a job starts in the folder from which it is submitted"),
 }
 """What requests are often expected to have, and where it is instead."""
@@ -75,14 +78,17 @@ _MEANT: Final[Mapping[str, str]] = {
     for word in words
 }
 """Names that options of schedulers and other tools have for a field."""
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Between the words of a key such as ``numGpus``."""
 
 
 def unknown_key(key: str, known: Collection[str]) -> str:
     """What is said of a key that is none of the ``known`` ones of its object."""
+    key = key if framework_of(key) else _CAMEL.sub("_", key)
     if where := _NOT_HERE.get(fold(key)):
         return f"unknown key, ignored: {where}"
-    meant = _MEANT.get(fold(key))
-    close = (meant if meant in known else elsewhere(meant or key)) or nearest_name(key, sorted(known))
+    meant = _MEANT.get(fold(key), fold(key))
+    close = (meant if meant in known else elsewhere(meant)) or nearest_name(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
 
