@@ -69,7 +69,9 @@ def operation_id(route: APIRoute) -> str:
 
 def _schemas(of_routes: dict[str, Any]) -> dict[str, Any]:
     """The components: those that FastAPI has made for routes, and those of the bodies that the service reads, and the answers it writes."""
-    documents = schemas.components("request", "response", "points", "result", "sizing", "system", "image", "rule")
+    documents = schemas.components(
+        "request", "response", "points", "result", "sizing", "system", "processor", "accelerator", "image", "rule"
+    )
     used = {name: schema for name, schema in of_routes.items() if name not in _UNUSED}
     return {**used, **documents, **answers.components(), **builds.schemas(), **published.schemas()}
 

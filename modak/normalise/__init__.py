@@ -37,7 +37,6 @@ from modak.normalise.spellings import (
     whole,
 )
 from modak.normalise.torchrun import with_launchers_counts
-from modak.normalise.unknown import elsewhere
 from modak.text.documents import without_schema
 from modak.text.faults import join
 from modak.text.grammar import IMAGE_ENDINGS
@@ -284,15 +283,6 @@ def _site(value: Any, path: str) -> Read:
 COUNTS: Final = {"nodes": "node_count", "ranks_per_node": "process_count_per_node", "gpus_per_node": "request_gpus", "gpus": "request_gpus"}
 """Counts of a job as results call them."""
 RESOURCES: Final = {"licenses": "site_resources", "licences": "site_resources"}
-
-
-def place_of(name: str) -> str | None:
-    """The field of a request that is called so, in one of its sections; ``None``: there is none.
-
-    >>> place_of("nodes"), place_of("deadline")
-    ('job_options.node_count', 'optimisation.objective.deadline')
-    """
-    return elsewhere(COUNTS.get(fold(name), name))
 
 
 _PLAIN_APPLICATION: Final = _application(frozenset())
