@@ -147,11 +147,15 @@ def _allowed(one: Any, model: type[BaseModel] | None) -> str:
 
 
 def _choice(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
-    """The words of a field that allows only some, for a message."""
+    """The words of a field that allows only some, or the keys of its objects, for a message."""
     here = _model_at(loc[:-1], model)
     field = here.model_fields.get(str(loc[-1])) if here else None
     words = get_args(field.annotation) if field and get_origin(field.annotation) is Literal else ()
-    return f": one of {', '.join(map(repr, words[:-1]))} or {words[-1]!r}" if words else ""
+    if words:
+        return f": one of {', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
+    if not 0 < len(keys := _keys(loc, model)) <= MOST_KEYS or field is None:
+        return ""
+    return f": {'a list, each ' if get_origin(field.annotation) is tuple else ''}{an_object(keys)}"
 
 
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:

@@ -62,6 +62,11 @@ def test_an_unknown_key_names_the_nearest_known_one() -> None:
     assert Fault("partitions.0.node.sokets", "unknown key; did you mean 'sockets'?") in deep
 
 
+def test_of_what_is_required_the_form_is_told() -> None:
+    """The keys of its objects, if they are few."""
+    assert Fault("sources", "is required: a list, each an object with fields, citation") in faults(System, {})
+
+
 @pytest.mark.parametrize(
     ("values", "meant"),
     [
