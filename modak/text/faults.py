@@ -161,8 +161,9 @@ def _choice(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
     key, known = str(loc[-1]), sorted(_keys(loc[:-1], model))
     meant = _OTHERWISE.get(key.lower(), key)
+    own = [word for word in (meant, f"{key}s", key.removesuffix("s")) if word in known][:1]
     deeper = [join(place, meant) for place in _places_of(meant, _model_at(loc[:-1], model))]
-    close = [meant] if meant in known else deeper or list(filter(None, [nearest_name(key, known)]))
+    close = own or deeper or list(filter(None, [nearest_name(key, known)]))
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not hint else "")
 

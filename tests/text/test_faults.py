@@ -75,6 +75,7 @@ def test_of_what_is_required_the_form_is_told() -> None:
         ({"memory": 2}, "partitions.node.memory_gb"),
         ({"latency_us": 2}, "interconnect.latency_us"),
         ({"partitions": [{"cores": 2}]}, "node.cores"),
+        ({"module": "gcc"}, "modules"),
     ],
 )
 def test_a_key_in_the_wrong_place_is_told_its_own(values: Any, meant: str) -> None:
