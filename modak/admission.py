@@ -52,7 +52,7 @@ def refuse_unknown_hardware(values: Sequence[Known], facts: Facts) -> None:
     processors = {*facts.processors, *(value.name for value in values if isinstance(value, Processor))}
     accelerators = {*facts.accelerators, *(value.name for value in values if isinstance(value, Accelerator))}
     faults = _of_systems(values, lambda system: unknown_hardware(system, processors, accelerators))
-    way = "'modak systems add --{}s FILE' adds another one with the system"
+    way = "add a new one with the system, in {0}s beside systems ('modak systems add --{0}s FILE'; 'modak schema {0}' describes it)"
     DataError.raise_for(Fault(one.field, f"{one.message}; {way.format(one.field.rpartition('.')[2])}") for one in faults)
 
 

@@ -29,7 +29,8 @@ OPENAPI: Final = "#/components/schemas/{model}"
 
 
 def schema(kind: str) -> Schema:
-    """The schema of ``request``, ``response``, ``result``, ``points``, ``system``, ``image``, ``rule`` or ``sizing``, complete in itself.
+    """The schema of ``request``, ``response``, ``result``, ``points``, ``system``, ``processor``, ``accelerator``, ``image``, ``rule``
+    or ``sizing``, complete in itself.
 
     Raises :class:`modak.errors.UnknownName` for another kind.
     """
@@ -130,10 +131,28 @@ def _request(refs: str) -> Made:
     parts |= {f"Section_{kind}": _section(allowed, refs) for kind, allowed in _KINDS_OF_APPLICATION.items()}
     told = {refs.format(model=name): part["description"] for name, part in parts.items() if "description" in part}
     job = _explained({"$ref": refs.format(model="Job")}, told)
-    top = {"type": "object", "required": ["job"], "additionalProperties": False, "properties": {"job": job}}
+    top = {"type": "object", "required": ["job"], "additionalProperties": False, "properties": {"job": job}, "examples": [_EXAMPLE]}
     return top, {name: _nullable(part, told) for name, part in parts.items()}
 
 
+_EXAMPLE: Final[Schema] = {
+    "job": {
+        "job_options": {"account": "pr12ab"},
+        "application": {
+            "app_tag": "solver",
+            "app_type": "mpi",
+            "container_runtime": "docker://registry.example.org/solver:1.4",
+            "executable": "./solver",
+            "arguments": "mesh.h5",
+        },
+        "target": {"name": "supermuc-ng"},
+        "optimisation": {
+            "workload": {"dataset": "mesh-8m", "steps": 2000, "compiler": "gcc-12", "memory_per_rank_gb": 1.5},
+            "objective": {"minimise": "node_hours", "deadline": "02:00:00", "max_nodes": 64},
+        },
+    }
+}
+"""What most requests have; MODAK chooses the nodes, ranks and threads that none of them gives."""
 _CANONICAL_MODELS: Final = ("FrameworkOptions", "Variable", "Joined")
 """Models that no user writes: what sections and words are read into."""
 _CANONICAL_FIELDS: Final = ("framework", "options", "further", "written", "config", "data")
@@ -392,6 +411,8 @@ KINDS: Final[Mapping[str, Callable[[str], Made]]] = {
     "result": partial(_record, ("application", "metric", "value")),
     "points": partial(_record, ("application", "metric")),
     "system": partial(of_model, facts.System),
+    "processor": partial(of_model, facts.Processor),
+    "accelerator": partial(of_model, facts.Accelerator),
     "image": partial(of_model, facts.Image),
     "rule": partial(of_model, facts.Rule),
     "sizing": partial(of_model, Sizing),

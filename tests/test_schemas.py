@@ -169,6 +169,13 @@ def test_an_editor_accepts_what_strict_reading_accepts(folder: str) -> None:
     assert [error.message for document in documents for error in checked.iter_errors(document)] == []
 
 
+def test_the_schema_of_requests_has_an_example() -> None:
+    """From which a caller who has no other can start: it is read without a warning."""
+    (document,) = schema("request")["examples"]
+    assert jsonschema_rs.validator_for(schema("request")).is_valid(document)
+    assert normalise(document, strict=True).request.target.name == "supermuc-ng"
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -248,7 +255,9 @@ def test_an_editor_refuses_what_strict_reading_refuses(section: str, field: str,
         normalise(document, strict=True)
 
 
-@pytest.mark.parametrize("kind", ["request", "response", "points", "result", "sizing", "system", "image", "rule"])
+@pytest.mark.parametrize(
+    "kind", ["request", "response", "points", "result", "sizing", "system", "processor", "accelerator", "image", "rule"]
+)
 def test_every_field_is_described(kind: str) -> None:
     """What an editor shows beside it; a field that refers to a model is described there."""
     found = schema(kind)

@@ -2,7 +2,7 @@
 
 A request without a token is anonymous. A wrong token is answered with 401, also at addresses that need none. Addresses that
 :func:`scope_of` does not name need the scope ``admin``, so a new address is closed until it is opened there. Unknown addresses are
-answered with 404 to callers who may read.
+answered with 404 to callers who may read, and with 405 those that take other methods, if they have a token.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from modak.api.limits import RateLimit, RequestLimits, caller
@@ -166,13 +167,14 @@ class Gate:
         return relation in (b"cross-site", b"same-site") and origin not in self._sites
 
     def _lacking(self, scope: Scope, who: Principal) -> str | None:
-        """The scope that the request needs and its caller lacks; ``None``: there is none, or the router answers 404, because the address is
-        unknown and the caller may read."""
+        """The scope that the request needs and its caller lacks; ``None``: there is none, or the router answers 404 or 405, because the
+        address is unknown, or takes other methods, which those with a token are told, and the caller may read."""
         asked = (scope_of(scope["method"], scope["path"]), _ALSO.get(scope["path"]))
         lacking = next((one for one in asked if one and not self._may(who, one)), None)
         if lacking is None or (lacking == RESULT and who.may("load")):
             return None
-        shows_nothing = self._may(who, "read") and next(routes_at(scope), None) is None
+        answered = (Match.FULL,) if who.name else (Match.FULL, Match.PARTIAL)
+        shows_nothing = self._may(who, "read") and not any(route.matches(scope)[0] in answered for route in routes_at(scope))
         return None if shows_nothing else lacking
 
     def _may(self, who: Principal, needed: str) -> bool:

@@ -20,6 +20,7 @@ DESCRIPTION: Final = """Choose container, configuration and job script from meas
 
 **First requests.** `POST /optimise` answers a request document with the configuration, its predicted time, the reasons and the job script;
 `POST /validations` checks a document, `POST /recommendations` ranks the configurations. `GET /schema/request` is the schema for editors.
+Comparisons, checks of the models, plots and the next runs to measure have no address: `modak recommend`, `models` and `results` make them.
 
 **Errors** are `application/problem+json` for every address. 400: no JSON, or JSON that readers interpret differently; 401: a token is
 needed, or this one is unknown; 403: its scope does not allow this; 404: unknown address or name; 409: the values do not fit together, the
@@ -69,7 +70,9 @@ def operation_id(route: APIRoute) -> str:
 
 def _schemas(of_routes: dict[str, Any]) -> dict[str, Any]:
     """The components: those that FastAPI has made for routes, and those of the bodies that the service reads, and the answers it writes."""
-    documents = schemas.components("request", "response", "points", "result", "sizing", "system", "image", "rule")
+    documents = schemas.components(
+        "request", "response", "points", "result", "sizing", "system", "processor", "accelerator", "image", "rule"
+    )
     used = {name: schema for name, schema in of_routes.items() if name not in _UNUSED}
     return {**used, **documents, **answers.components(), **builds.schemas(), **published.schemas()}
 

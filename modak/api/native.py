@@ -181,7 +181,8 @@ def add_listing(app: FastAPI, kind: str) -> None:
 
 
 def schema(request: Request, kind: Wanted) -> Response:
-    """Of `request`, `response`, `result`, `points`, `system`, `image`, `rule` or `sizing`; `openapi` is the whole service's."""
+    """Of `request`, `response`, `result`, `points`, `system`, `processor`, `accelerator`, `image`, `rule` or `sizing`;
+    `openapi` is the whole service's."""
     return openapi(request) if kind == "openapi" else answer(schemas.schema(kind))
 
 

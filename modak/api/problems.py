@@ -22,7 +22,7 @@ from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
 
 from modak.api import html
-from modak.errors import Fault, ModakError, Unavailable
+from modak.errors import Fault, ModakError, Unavailable, did_you_mean
 from modak.text.faults import faults_in
 
 OUT_OF_TIME: Final = "its answer took longer than MODAK_REQUEST_S"
@@ -140,11 +140,13 @@ def _parameters(_: Request, error: Any) -> Response:
 
 def _http(request: Request, error: Any) -> Response:
     phrase = HTTPStatus(error.status_code).phrase.lower()
-    detail = "no such address; /openapi.json lists all that there are" if error.status_code == HTTPStatus.NOT_FOUND else phrase
-    headers = error.headers
+    detail, headers = phrase, error.headers
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        known = [route.path for route in request.app.routes if getattr(route, "include_in_schema", False)]
+        detail = f"no such address{did_you_mean(request.scope['path'], known)} /openapi.json lists all that there are"
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the router names those of the first route that has the address
         headers = {"Allow": ", ".join(_methods(request))}
-        detail = _INSTEAD.get((request.method, request.scope["path"]), detail)
+        detail = _INSTEAD.get((request.method, request.scope["path"]), f"allowed here: {headers['Allow']}")
     return ProblemResponse(error.status_code, phrase, [Fault("", detail)], headers)
 
 

@@ -12,7 +12,7 @@ from modak.admission import LONGEST_REASON
 from modak.api.access import actor_of, used_token
 from modak.api.bodies import Body, LoadBody, document
 from modak.api.native import Cursor, Limit, Wanted, service_of
-from modak.api.openapi import TEXT, json_response, list_of, object_of, page_of, ref, request_bodies, request_body, text, whole
+from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, page_of, ref, request_bodies, request_body, text, whole
 from modak.api.problems import alone, answer
 from modak.api.uploads import sources
 from modak.errors import RequestError
@@ -81,7 +81,11 @@ def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
     numbers = {"type": "integer", "minimum": 1, "maximum": LARGEST}
     ways = {
         "results": {"type": "array", "description": "`id` of each", "minItems": 1, "maxItems": MOST_NUMBERS, "items": numbers},
-        "file": text("all that was new in it", minLength=1, maxLength=LONGEST_NAME),
+        "file": text(
+            "name of a file that was loaded: all that was new in each load of it (a body that is no upload is `body.csv`, `body.json` …)",
+            minLength=1,
+            maxLength=LONGEST_NAME,
+        ),
     }
     period = {
         "since": text("a date (from 00:00 UTC), or an instant in ISO 8601", maxLength=LONGEST_TIME),
@@ -177,6 +181,10 @@ def _changed(changed: bool, notes: Sequence[str]) -> Mapping[str, Any]:
     return {"changed": changed} | ({"notes": notes} if notes else {})
 
 
+_BESIDE: Final = {"systems": ("processors", "accelerators")}
+"""What is sent with entries that need it, because it is new, too."""
+
+
 def add_adding(app: FastAPI, kind: str) -> None:
     """Add ``POST /kind``."""
 
@@ -192,7 +200,8 @@ def add_adding(app: FastAPI, kind: str) -> None:
         return answer(_changed(added.changed, added.notes), status=201 if added else 200)
 
     reference = ref(kind.removesuffix("s"))
-    schema = request_body({"anyOf": [reference, object_of(**{kind: {"type": "array", "items": reference}})]})
+    beside = {one: Maybe(list_of(ref(one.removesuffix("s")), "those that are not known yet")) for one in _BESIDE.get(kind, ())}
+    schema = request_body({"anyOf": [reference, object_of(**{kind: {"type": "array", "items": reference}}, **beside)]})
     summary = f"Add {kind}"
     answers = json_response(ref("changed"), "Everything was there already", example={"changed": False})
     answers |= json_response(ref("changed"), "Something was added or replaced", status=201)

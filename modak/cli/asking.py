@@ -33,7 +33,7 @@ def optimise(
 ) -> None:
     """Choose a configuration for a request and write the job script.
 
-    Counts, deadlines and the like are fields of the request: start from one in examples/.
+    Counts, deadlines and the like are fields of the request. 'modak schema request' describes them, with an example.
 
     Example: modak optimise request.json -o job
     """
@@ -256,7 +256,13 @@ def _unreachable(wrong: ModakError) -> bool:
 
 
 def schema(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="request, response, result, points, system, image, rule, sizing or openapi.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="request, response, result, points, system, processor, accelerator, image, rule, sizing or openapi.",
+        ),
+    ],
 ) -> None:
     """Print a JSON Schema, or the OpenAPI document of the service."""
     if kind == "openapi":

@@ -209,6 +209,7 @@ def _proof(proof: Proof) -> None:
         beyond = f"more than {FAR_DOUBLINGS:g} doublings beyond what is shown"
         typer.echo(f"warning: {counted(proof.far, 'prediction')} {beyond}: a guess each", err=True)
     typer.echo(show.folded("errors: absolute, relative to the measured cost (seconds, or the inverse of a throughput)", "", "  "))
+    typer.echo(show.folded("size that keeps 75%: how often the largest size with 75% of the smallest size's efficiency is found", "", "  "))
     typer.echo()
     show.table(FIGURES, [_figures(model) for model in proof.models])
     for model in proof.models:

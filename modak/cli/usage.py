@@ -34,12 +34,12 @@ def explained(error: typer.TyperException, words: Sequence[str], app: typer.Type
 
 
 def _meant(message: str, context: typer.Context) -> str:
-    """The message, with the commands that an unknown one may stand for, or the field of the request that an unknown option does."""
+    """The message, with the commands that an unknown one may stand for, or where the request says what an unknown option would."""
     if unknown := _UNKNOWN.fullmatch(message):
         paths = _paths_of(unknown["name"], context.find_root().command)
         return f"{unknown['fault']}; did you mean {' or '.join(repr(f'modak {found}') for found in paths)}?" if paths else message
-    if (option := _OPTION.match(message)) and (field := _field_of(option["name"], context.command)):
-        return f"{message}; in the request it is the field {field}"
+    if (option := _OPTION.match(message)) and (place := _place_of(option["name"], context.command)):
+        return f"{message}; {place}"
     return message
 
 
@@ -61,8 +61,8 @@ def _paths_of(name: str, group: Any) -> list[str]:
     return [*found, *(f"{key} {path}" for key, one in inner for path in _paths_of(name, one))]
 
 
-def _field_of(option: str, command: Any) -> str | None:
-    """The field of the request that says what an option of that name would, for a command that reads a request."""
-    from modak.normalise import place_of
+def _place_of(option: str, command: Any) -> str:
+    """Where the request says what an option of that name would, for a command that reads a request."""
+    from modak.normalise.unknown import place_of
 
-    return place_of(option) if any(each.name == "request" for each in command.params) else None
+    return place_of(option) if any(each.name == "request" for each in command.params) else ""

@@ -37,7 +37,6 @@ from modak.normalise.spellings import (
     whole,
 )
 from modak.normalise.torchrun import with_launchers_counts
-from modak.normalise.unknown import elsewhere
 from modak.text.documents import without_schema
 from modak.text.faults import join
 from modak.text.grammar import IMAGE_ENDINGS
@@ -94,8 +93,10 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     if not isinstance(job, OBJECT):
         raise RequestError(f"allowed: an object; {_SHAPE}", field="job")
     keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
-    if not top and not keys:
-        raise RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
+    if not keys and (job or not top):
+        refused = RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
+        refused.warnings = more
+        raise refused
     if not top:
         notes += (Fault("job", "the key 'job' is missing; its sections are read from the top"),)
     return {name: job[key] for name, key in keys.items()}, notes + more
@@ -123,6 +124,7 @@ def _application(names: frozenset[str]) -> Reader:
     return section_of(
         dsl.Application,
         app_type=choice(dsl.Application.allowed("app_type"), {"cpp": "c++", "f90": "fortran", "python3": "python"}, otherwise="other"),
+        also={"name": "app_tag"},
         container_runtime=_image,
         allowed_ranks=listed(whole),
         executable=command_line(names, program=True),
@@ -283,15 +285,6 @@ COUNTS: Final = {"nodes": "node_count", "ranks_per_node": "process_count_per_nod
 RESOURCES: Final = {"licenses": "site_resources", "licences": "site_resources"}
 
 
-def place_of(name: str) -> str | None:
-    """The field of a request that is called so, in one of its sections; ``None``: there is none.
-
-    >>> place_of("nodes"), place_of("deadline")
-    ('job_options.node_count', 'optimisation.objective.deadline')
-    """
-    return elsewhere(COUNTS.get(fold(name), name))
-
-
 _PLAIN_APPLICATION: Final = _application(frozenset())
 """The only one that is kept: a request may name thousands of variables."""
 _JOB_OPTIONS: Final = section_of(
@@ -311,7 +304,7 @@ _JOB_OPTIONS: Final = section_of(
 _TARGET: Final = remembered(
     section_of(
         dsl.Target,
-        also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type"},
+        also={"queue_type": "job_scheduler_type", "scheduler": "job_scheduler_type", "system": "name", "cluster": "name"},
         name=_site,
         job_scheduler_type=_scheduler,
         container_runtime=_runtime,

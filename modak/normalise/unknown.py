@@ -5,6 +5,7 @@ Add a word of schedulers and other tools here. A word that is read as the field 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ _ELSEWHERE: Final[Mapping[str, str]] = {
         ("job_options", dsl.JobOptions.model_fields),
     )
     for name in names
-}
+} | {"runtime": "target.container_runtime", **dict.fromkeys(("system", "cluster", "machine"), "target.name")}
 """Fields of a request that are written into another of its sections, by name."""
 _NOT_HERE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("module", "modules"), "those of a site are in its system file; load your own before you submit"),
@@ -42,6 +43,7 @@ _NOT_HERE: Final[Mapping[str, str]] = {
         "that has the packages",
     ),
     "image": "application.container_runtime names an image",
+    **dict.fromkeys(("job_options", "target", "optimisation", "optimization"), "it is a section of its own, directly in 'job'"),
     **dict.fromkeys(("working_directory", "workdir", "work_dir", "cwd", "chdir"), "a job starts in the folder from which it is submitted"),
 }
 """What requests are often expected to have, and where it is instead."""
@@ -52,11 +54,11 @@ _MEANT: Final[Mapping[str, str]] = {
         "minimum_memory_per_processor": ("mem_per_cpu", "memory_per_core"),
         "core_count_per_process": ("cpus", "ncpus", "cpus_per_task", "cores_per_task", "cores_per_rank"),
         "mpi_ranks": ("ranks", "tasks", "ntasks", "processes", "nprocs"),
-        "process_count_per_node": ("ppn", "ntasks_per_node", "tasks_per_node", "mpiprocs"),
+        "process_count_per_node": ("ranks_per_node", "ppn", "ntasks_per_node", "tasks_per_node", "mpiprocs"),
         "node_count": ("nodes", "nnodes", "num_nodes"),
         "request_gpus": ("gres", "gpu", "gpus", "ngpus", "num_gpus", "gpus_per_node"),
         "core_count": ("cores", "cores_per_node", "cpus_per_node"),
-        "wall_time_limit": ("walltime", "wall_time", "time_limit"),
+        "wall_time_limit": ("walltime", "wall_time", "time", "time_limit"),
         "node_exclusive": ("exclusive",),
         "job_array": ("array",),
         "job_dependency": ("dependency",),
@@ -67,6 +69,9 @@ _MEANT: Final[Mapping[str, str]] = {
         "defer_job": ("begin", "start"),
         "copy_environment": ("export",),
         "account": ("project",),
+        "job_scheduler_type": ("scheduler",),
+        "app_tag": ("app", "app_name", "application_name"),
+        "minimise": ("minimize",),
         "executable": ("command", "cmd", "program", "script"),
         "container_runtime": ("container",),
         "ai_framework": ("framework",),
@@ -75,16 +80,29 @@ _MEANT: Final[Mapping[str, str]] = {
     for word in words
 }
 """Names that options of schedulers and other tools have for a field."""
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Between the words of a key such as ``numGpus``."""
 
 
 def unknown_key(key: str, known: Collection[str]) -> str:
     """What is said of a key that is none of the ``known`` ones of its object."""
+    key = key if framework_of(key) else _CAMEL.sub("_", key)
     if where := _NOT_HERE.get(fold(key)):
         return f"unknown key, ignored: {where}"
-    meant = _MEANT.get(fold(key))
-    close = (meant if meant in known else elsewhere(meant or key)) or nearest_name(key, sorted(known))
+    meant = _MEANT.get(fold(key), fold(key))
+    close = (meant if meant in known else elsewhere(meant)) or nearest_name(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)
+
+
+def place_of(name: str) -> str:
+    """Where a request says what an option of that name would; empty: nowhere.
+
+    >>> place_of("nodes"), place_of("image")
+    ('in the request it is the field job_options.node_count', 'application.container_runtime names an image')
+    """
+    field = elsewhere(_MEANT.get(fold(name), name))
+    return f"in the request it is the field {field}" if field else _NOT_HERE.get(fold(name), "")
 
 
 def elsewhere(key: str) -> str | None:

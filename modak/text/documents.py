@@ -85,6 +85,7 @@ _NO_BRACES: Final = "the { before it and the } behind it are missing"
 _NO_QUOTE: Final = 'the closing " of a text is missing in this line; a line break within a text is written \\n'
 _UNLIKE_JSON: Final[Mapping[str, str]] = {
     **dict.fromkeys(("//", "/*", "#"), "JSON has no comments"),
+    "```": "the lines with ``` around it are none of it",
     **dict.fromkeys("'’‘“”", "names and texts stand in straight double quotes"),
     **{"True": "true is written in small letters", "False": "false is written in small letters", "None": "null is meant"},
 }

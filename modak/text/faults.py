@@ -25,7 +25,12 @@ _BRANCH: Final = re.compile(
     r"str|int|float|bool|none|date|datetime|Variable|Joined|Steps"
     r"|constrained-.*|function-.*|(?:literal|tuple|dict|nullable|lax-or-strict)\[.*|\[key\]"
 )
-_OTHERWISE: Final[Mapping[str, str]] = {"gpus": "accelerators", "gpu": "accelerator", "cpu": "processor"}
+_OTHERWISE: Final[Mapping[str, str]] = {
+    "gpus": "accelerators",
+    **dict.fromkeys(("gpu", "gpu_type", "gpu_model"), "accelerator"),
+    **dict.fromkeys(("cpu", "cpu_type", "cpu_model"), "processor"),
+    **dict.fromkeys(("memory", "ram"), "memory_gb"),
+}
 """Keys of documents by other words for them."""
 _ALLOWED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
@@ -142,19 +147,24 @@ def _allowed(one: Any, model: type[BaseModel] | None) -> str:
 
 
 def _choice(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
-    """The words of a field that allows only some, for a message."""
+    """The words of a field that allows only some, or the keys of its objects, for a message."""
     here = _model_at(loc[:-1], model)
     field = here.model_fields.get(str(loc[-1])) if here else None
     words = get_args(field.annotation) if field and get_origin(field.annotation) is Literal else ()
-    return f": one of {', '.join(map(repr, words[:-1]))} or {words[-1]!r}" if words else ""
+    if words:
+        return f": one of {', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
+    if not 0 < len(keys := _keys(loc, model)) <= MOST_KEYS or field is None:
+        return ""
+    return f": {'a list, each ' if get_origin(field.annotation) is tuple else ''}{an_object(keys)}"
 
 
 def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
-    known = sorted(_keys(loc[:-1], model))
-    meant = _OTHERWISE.get(str(loc[-1]).lower())
-    close = meant if meant in known else nearest_name(str(loc[-1]), known)
-    deeper = () if close else tuple(_places_of(str(loc[-1]), _model_at(loc[:-1], model)))
-    hint = f"; did you mean {close!r}?" if close else f"; it belongs to {' or '.join(deeper)}" if deeper else ""
+    key, known = str(loc[-1]), sorted(_keys(loc[:-1], model))
+    meant = _OTHERWISE.get(key.lower(), key)
+    own = [word for word in (meant, f"{key}s", key.removesuffix("s")) if word in known][:1]
+    deeper = [join(place, meant) for place in _places_of(meant, _model_at(loc[:-1], model))]
+    close = own or deeper or list(filter(None, [nearest_name(key, known)]))
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not hint else "")
 
 

@@ -175,6 +175,14 @@ def test_every_property_has_a_type() -> None:
     assert [field for field in schemas_in(API) if not field.keys() & typed] == []
 
 
+def test_new_hardware_may_be_sent_with_the_system_that_has_it() -> None:
+    """Without it the system is refused, so its types are there, too."""
+    _, several = API["paths"]["/systems"]["post"]["requestBody"]["content"]["application/json"]["schema"]["anyOf"]
+    kinds = {name: one["items"]["$ref"].rpartition("/")[2] for name, one in several["properties"].items()}
+    assert kinds == {"systems": "system", "processors": "processor", "accelerators": "accelerator"}
+    assert several["required"] == ["systems"]
+
+
 def test_what_was_sent_stays_in_types_of_clients() -> None:
     """They drop keys that a schema does not name, unless it says that there are more: a job's name and account, parameters of results."""
     parts = API["components"]["schemas"]

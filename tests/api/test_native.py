@@ -231,7 +231,7 @@ def test_openapi_describes_every_address_and_loads_nothing_from_elsewhere(web: T
     assert (web.get("/docs").url.path, web.get("/redoc").status_code) == ("/ui/api", 404)
 
 
-@pytest.mark.parametrize("kind", ["request", "response", "result", "points", "system", "image", "rule"])
+@pytest.mark.parametrize("kind", ["request", "response", "result", "points", "system", "processor", "accelerator", "image", "rule"])
 def test_schemas_are_served(web: TestClient, kind: str) -> None:
     """By the names that the command line knows."""
     assert web.get(f"/schema/{kind}").json()["$schema"].startswith("https://json-schema.org/")

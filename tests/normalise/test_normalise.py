@@ -376,7 +376,7 @@ def test_a_section_as_text_that_cannot_be_read_says_why(text: str, why: str) -> 
     assert why in faulty({"job": {"optimisation": text}})["optimisation"]
 
 
-@pytest.mark.parametrize("document", [[], None, "x", 1, {}, {"job": []}, {"job": 1}, {"jobs": {}}, {"job": None}])
+@pytest.mark.parametrize("document", [[], None, "x", 1, {}, {"job": []}, {"job": 1}, {"jobs": {}}, {"job": None}, {"job": {"job": {}}}])
 def test_what_is_no_request_is_refused(document: Any) -> None:
     """A document without a job says what a request looks like."""
     assert "job_options" in " ".join(faulty(document).values())
@@ -782,6 +782,8 @@ def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None
         ("application", "walltime", "job_options.wall_time_limit"),
         ("job_options", "cores", "core_count"),
         ("optimisation", "problem_size", "optimisation.workload.params"),
+        ("job_options", "wallTimeLimit", "wall_time_limit"),
+        ("application", "numGpus", "job_options.request_gpus"),
     ],
 )
 def test_a_field_of_another_section_is_told_its_place(section: str, key: str, meant: str) -> None:
@@ -798,6 +800,7 @@ def test_a_field_of_another_section_is_told_its_place(section: str, key: str, me
         ("requirements", "target.container_runtime to 'none'"),
         ("workdir", "submitted"),
         ("image", "application.container_runtime"),
+        ("jobOptions", "directly in 'job'"),
     ],
 )
 def test_what_people_miss_is_told_where_it_is(key: str, where: str) -> None:
@@ -909,6 +912,16 @@ def test_counts_of_a_job_may_be_called_as_in_results(written: str, field: str) -
     """The columns of the results table name the same counts."""
     found = normalise({"job": {"job_options": {written: 4}}})
     assert getattr(found.request.job_options, field) == 4
+    assert [warning.message for warning in found.warnings] == [f"the key is read as {field!r}"]
+
+
+@pytest.mark.parametrize(
+    ("section", "written", "field"), [("application", "name", "app_tag"), ("target", "system", "name"), ("target", "Cluster", "name")]
+)
+def test_names_may_be_called_as_elsewhere(section: str, written: str, field: str) -> None:
+    """Results have a system, and other requests an application's name."""
+    found = normalise(job(section, **{written: "solver"}))
+    assert getattr(getattr(found.request, section), field) == "solver"
     assert [warning.message for warning in found.warnings] == [f"the key is read as {field!r}"]
 
 

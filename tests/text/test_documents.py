@@ -17,6 +17,7 @@ BAD = [
     (b'{"a": {"b": 1}\n', "line 2, column 1: not valid JSON: it ends before its last bracket is closed"),
     (b"import torch", "line 1, column 1: not valid JSON: a document begins with { or \\["),
     (b"// mine\n{}", "line 1, column 1: not valid JSON: JSON has no comments"),
+    (b"```json\n{}\n```", "line 1, column 1: not valid JSON: the lines with ``` around it are none of it"),
     (b'{"a": "b\n}', 'line 1, column 9: not valid JSON: the closing " of a text is missing in this line'),
     (b'{"a": "b\tc"}', "not valid JSON: control characters are written with a backslash: "),
     (b'{"a":\n "b": "c"}}', "line 2, column 5: not valid JSON: a { is missing before the name"),

@@ -62,15 +62,28 @@ def test_an_unknown_key_names_the_nearest_known_one() -> None:
     assert Fault("partitions.0.node.sokets", "unknown key; did you mean 'sockets'?") in deep
 
 
+def test_of_what_is_required_the_form_is_told() -> None:
+    """The keys of its objects, if they are few."""
+    assert Fault("sources", "is required: a list, each an object with fields, citation") in faults(System, {})
+
+
 @pytest.mark.parametrize(
-    ("key", "place"), [("price_per_node_hour", "partitions"), ("memory_gb", "partitions.node"), ("latency_us", "interconnect")]
+    ("values", "meant"),
+    [
+        ({"price_per_node_hour": 2}, "partitions.price_per_node_hour"),
+        ({"memory_gb": 2}, "partitions.node.memory_gb"),
+        ({"memory": 2}, "partitions.node.memory_gb"),
+        ({"latency_us": 2}, "interconnect.latency_us"),
+        ({"partitions": [{"cores": 2}]}, "node.cores"),
+        ({"module": "gcc"}, "modules"),
+    ],
 )
-def test_a_key_in_the_wrong_place_is_told_its_own(key: str, place: str) -> None:
-    """Instead of thirty others that are known."""
-    assert Fault(key, f"unknown key; it belongs to {place}") in faults(System, {key: 2})
+def test_a_key_in_the_wrong_place_is_told_its_own(values: Any, meant: str) -> None:
+    """Instead of thirty others that are known, and before those that are only spelt like it."""
+    assert f"unknown key; did you mean {meant!r}?" in [found.message for found in faults(System, values)]
 
 
-@pytest.mark.parametrize(("key", "meant"), [("gpus", "accelerators"), ("GPU", "accelerator"), ("cpu", "processor")])
+@pytest.mark.parametrize(("key", "meant"), [("gpus", "accelerators"), ("GPU", "accelerator"), ("cpu", "processor"), ("ram", "memory_gb")])
 def test_an_unknown_key_that_is_another_word_for_a_known_one_names_that(key: str, meant: str) -> None:
     """No spelling leads from one to the other."""
     found = faults(System, {"partitions": [{"node": {key: 2}}]})
