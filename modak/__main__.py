@@ -9,6 +9,7 @@ import sys
 from typing import Final
 
 from modak.blas import use_one_thread
+from modak.garbage import collect_rarely
 from modak.interrupts import INTERRUPTED, ignore_further
 
 ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -32,6 +33,7 @@ def main() -> int:
         if signal.getsignal(ending) is not signal.SIG_IGN:
             signal.signal(ending, terminate)
     use_one_thread()
+    collect_rarely()
     try:
         from modak.cli import main as run
 

@@ -24,6 +24,7 @@ SHELL = {
     "interrupts",
     "settings",
     "files",
+    "garbage",
     "knowledge",
     "store",
     "tuner",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import sys
@@ -25,14 +24,12 @@ from modak.api.problems import add_handlers, answer
 from modak.api.queries import only_known
 from modak.auth.oidc import Issuer
 from modak.errors import DataError
+from modak.garbage import collect_rarely
 from modak.service import Service, open_service
 from modak.settings import Settings, read_settings, split_list
 from modak.text.amounts import printable
 
 LOG: Final = logging.getLogger("modak.serve")
-YOUNG: Final = 20_000
-"""New objects after which Python's garbage collector looks for cycles: those of several requests. Its default of 700 is reached several
-times within one request, while all of them are still in use."""
 BROWSERS: Final[dict[str, Any]] = {
     "allow_methods": ["GET", "HEAD", "POST", "DELETE"],
     "allow_headers": ["Authorization", "Content-Type", "If-None-Match"],
@@ -85,7 +82,7 @@ def app_from_environment() -> FastAPI:
 
     Settings that have become wrong end the worker with a line in the log that names them.
     """
-    gc.set_threshold(YOUNG)
+    collect_rarely()
     try:
         settings = read_settings(os.environ)
     except DataError as error:
