@@ -45,6 +45,7 @@ from modak.perfmodel.planning import ALIKE, LEAST, CandidateRun, Step, Width, pr
 from modak.prepared import prepared
 from modak.target import Target, resolve
 from modak.text.amounts import as_given, percent, plain
+from modak.text.choices import AMOUNTS
 from modak.text.documents import Json
 from modak.text.words import line, shell, variables
 
@@ -79,19 +80,18 @@ class Proposal:
     step: Step | None = None
 
     def as_json(self, today: float | None) -> Json:
-        """The choice; where times are predicted, its node-hours, energy and cost with the start of the job, and what it does to the
+        """The choice; where times are predicted, its node-hours and what these take with the start of the job, and what it does to the
         interval, whose half-width ``today`` is in log time. Intervals are factors, ``narrower`` is the part of that which it removes.
         """
         told: Json = self.choice.model_dump(mode="json", exclude_none=True)
         if today is None or self.step is None:
             return told
-        hours, choice = self.node_hours or 0.0, self.choice
-        longer = hours / choice.node_hours if choice.node_hours else 1.0
-        of_run = {"energy_kwh": choice.energy_kwh, "cost": choice.cost}
+        hours = self.node_hours or 0.0
+        longer = hours / self.choice.node_hours if self.choice.node_hours else 1.0
         return {
             **told,
+            **{field: told[field] * longer for field, _ in AMOUNTS.values() if field in told},
             "node_hours": hours,
-            **{name: figure * longer for name, figure in of_run.items() if figure is not None},
             "interval_before": math.exp(self.step.before),
             "interval_after": math.exp(self.step.after),
             "narrower": (self.step.before - self.step.after) / today,

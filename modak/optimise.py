@@ -25,6 +25,7 @@ from modak.choosing.objective import rank_closest
 from modak.choosing.places import in_document
 from modak.choosing.reasons import missed, why, why_not
 from modak.choosing.software import Software, choose_software
+from modak.choosing.spending import SPENDINGS
 from modak.choosing.wishes import without_compilers
 from modak.choosing.workload import nearest_lengths, unused_length, with_problem
 from modak.dsl import Choice, Costed, Notice, Plan, Request, Texts
@@ -297,15 +298,10 @@ def alternatives(decision: Decision) -> tuple[Choice, ...]:
 
 def missing_figures(request: Request, target: Target) -> tuple[Notice, ...]:
     """A warning if the objective needs a figure that the system's file does not have."""
-    node, partition = target.node, target.partition
-    figures = {
-        "energy": ("the power of a node", node.power_w if node else None),
-        "cost": ("the price per node-hour", partition.price_per_node_hour if partition else None),
-    }
-    figure, known = figures.get(request.optimisation.objective.minimise or "", ("", 0.0))
-    if known is not None:
+    wanted = SPENDINGS.get(request.optimisation.objective.minimise or "")
+    if wanted is None or wanted.per_node_hour(target) is not None:
         return ()
-    text = f"{figure} is not recorded for {target.name or 'the target'}; node-hours are minimised instead"
+    text = f"{wanted.figure} is not recorded for {target.name or 'the target'}; node-hours are minimised instead"
     return (Notice(field="optimisation.objective.minimise", message=text),)
 
 

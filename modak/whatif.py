@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from modak.errors import RequestError, unknown
 from modak.text.amounts import counted
+from modak.text.choices import AMOUNTS
 from modak.text.documents import with_value
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -34,8 +35,6 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Short names of the fields that are changed most, with their paths in the job; ``params.NAME`` is one of the workload's; other fields are
 given by their dotted path."""
-AMOUNTS: Final = {"node-hours": "node_hours", "energy": "energy_kwh", "cost": "cost"}
-"""What a choice takes, with its field."""
 _COUNTS: Final = (
     *map(NAMES.__getitem__, ("nodes", "ranks", "threads", "cores", "gpus")),
     ("application", "mpi_ranks"),
@@ -103,8 +102,8 @@ def _times(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def _amounts(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """The ratios of node-hours, and of energy and cost where they are others."""
-    ratios = {name: f"{other[key] / one[key]:.3g}" for name, key in AMOUNTS.items() if one.get(key) and other.get(key)}
+    """The ratios of node-hours, and of what else they take where these are others."""
+    ratios = {name: f"{other[key] / one[key]:.3g}" for name, (key, _) in AMOUNTS.items() if one.get(key) and other.get(key)}
     for name, said in ratios.items():
         if name == "node-hours" or said != ratios["node-hours"]:
             yield f"B takes {said} x the {name} of A"

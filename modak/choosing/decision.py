@@ -22,6 +22,7 @@ from modak.choosing.places import in_document
 from modak.choosing.scoring import Columns, Evidence, columns, score
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, in_image, missing_compilers, no_image
+from modak.choosing.spending import spent
 from modak.choosing.switching import with_switches
 from modak.choosing.wishes import compilers, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, with_problem, with_setting
@@ -254,10 +255,9 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         configuration=configuration,
         prediction=prediction,
         node_hours=hours,
-        energy_kwh=hours * scored.power_w / 1000 if hours is not None and scored.power_w else None,
-        cost=hours * scored.price if hours is not None and scored.price else None,
         efficiency=round(efficiency, 4) if hours is not None and math.isfinite(efficiency) else None,
         why_not=why_not,
+        **spent(hours, scored.rates),
     )
 
 

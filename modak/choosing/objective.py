@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
@@ -53,10 +53,8 @@ class Scored:
     doublings: Array
     efficiency: Array
     basis: tuple[Basis, ...]
-    power_w: float | None = None
-    """Of a node, in watts; ``None``: unknown."""
-    price: float | None = None
-    """Of a node-hour; ``None``: unknown."""
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """What a node-hour takes, as :func:`modak.choosing.spending.rates` has it."""
     most_nodes: int | None = None
     """As in :class:`modak.choosing.candidates.Candidates`."""
     grows: bool = False
@@ -255,9 +253,8 @@ def rank_closest(scored: Scored, objective: Objective) -> Ranking:
 
 def _minimised(scored: Scored, objective: Objective) -> Minimise:
     """The request's aim, or the default one; node-hours for an aim that takes a figure which is not recorded."""
-    known = {"energy": scored.power_w is not None, "cost": scored.price is not None}
     wanted: Minimise = objective.minimise or ("node_hours" if objective.deadline else "time")
-    return wanted if known.get(wanted, True) else "node_hours"
+    return wanted if wanted == "time" or wanted in scored.rates else "node_hours"
 
 
 def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:
@@ -271,13 +268,8 @@ def pareto(scored: Scored, among: Sequence[int]) -> tuple[int, ...]:
 
 
 def scores(scored: Scored, minimise: Minimise) -> Array:
-    """What is minimised, for every configuration."""
-    match minimise:
-        case "time":
-            return scored.time
-        case "node_hours" | "energy" | "cost":
-            # Energy and cost are node-hours times what a node draws or costs: on one partition the order is the same.
-            return scored.node_hours
+    """What is minimised, for every configuration: the time, or node-hours, in whose order all that they take is."""
+    return scored.time if minimise == "time" else scored.node_hours
 
 
 def _best_alike(score: Array, shape: Ints) -> Array:

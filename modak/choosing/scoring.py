@@ -23,6 +23,7 @@ from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
 from modak.choosing.shapes import Shape
+from modak.choosing.spending import rates
 from modak.choosing.wishes import carrier, graph_compilers, library
 from modak.choosing.workload import Units, of_one_kind, only_one, requested_lengths, units, with_problem
 from modak.dsl import Basis, Prediction, Request
@@ -325,7 +326,6 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
     times = _reference_times(request, predicted, scale, per_portion)
     work = ((each * one.share, one) for each, one in zip(times, predicted.references, strict=True) if not math.isnan(each))
     least_work, least = min(work, key=itemgetter(0), default=(math.inf, None))
-    node, partition = target.node, target.partition
     scored = Scored(
         shape=predicted.shape,
         nodes=predicted.nodes,
@@ -334,8 +334,7 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         doublings=predicted.doublings,
         efficiency=np.minimum(least_work / (time * predicted.shares), predicted.most_efficient),
         basis=basis,
-        power_w=node.power_w if node else None,
-        price=partition.price_per_node_hour if partition else None,
+        rates=rates(target),
         most_nodes=predicted.candidates.most_nodes,
         grows=predicted.grows,
         least_work=least_work,

@@ -11,9 +11,12 @@ from modak.text.amounts import cell, counted, span
 
 INTERVAL: Final = "90% interval"
 """All predictions have intervals of that level."""
+AMOUNTS: Final[Mapping[str, tuple[str, str]]] = {"node-hours": ("node_hours", ""), "energy": ("energy_kwh", " kWh"), "cost": ("cost", "")}
+"""What a choice takes, as objectives call it, each with its field and its unit."""
 COLUMNS: Final = (
     *("nodes", "ranks/node", "threads", "GPUs", "time", INTERVAL, "basis", "doublings beyond"),
-    *("node-hours", "energy kWh", "cost", "efficiency", "variant", "image"),
+    *(f"{name}{unit}" for name, (_, unit) in AMOUNTS.items()),
+    *("efficiency", "variant", "image"),
 )
 """What :func:`row` tells of a choice."""
 VARIANT: Final = (
@@ -35,9 +38,7 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
         _interval(prediction),
         _basis(prediction),
         round(prediction["extrapolation"], 2) if prediction.get("extrapolation") else None,
-        choice.get("node_hours"),
-        choice.get("energy_kwh"),
-        choice.get("cost"),
+        *(choice.get(field) for field, _ in AMOUNTS.values()),
         None if choice.get("efficiency") is None else f"{choice['efficiency']:.0%}",
         _variant(configuration),
         configuration.get("image"),
@@ -54,9 +55,7 @@ def configuration(made: Mapping[str, Any]) -> dict[str, str]:
         "layout": layout + (f", {counted(gpus, 'GPU')} per node" if gpus else ""),
         "variant": _variant(chosen),
         "predicted time": predicted(prediction),
-        "node-hours": _spent(made.get("node_hours"), prediction),
-        "energy": _spent(made.get("energy_kwh"), prediction, " kWh"),
-        "cost": _spent(made.get("cost"), prediction),
+        **{name: _spent(made.get(field), prediction, unit) for name, (field, unit) in AMOUNTS.items()},
         "wall time limit": span(made["wall_time_s"]) if made.get("wall_time_s") else "",
         "image": _image(made),
     }
