@@ -24,8 +24,9 @@ from modak.perfmodel.predictions import Portion, Predictions, surest
 from modak.perfmodel.questions import SPREAD, Question, closed, doubted_of
 from modak.perfmodel.rows import USUAL, Reader, Row, counted_unit, left_open, nodes_of
 from modak.perfmodel.startup import SAME_TIME, WHOLE_RUNS
-from modak.perfmodel.stops import Stop, stops_of
+from modak.perfmodel.stops import Stop, ran_on, stops_of
 from modak.perfmodel.wording import describe, of_open, of_stop, of_system, transfer_source
+from modak.results.failures import FAILED, OUT_OF_MEMORY, TRIES
 from modak.results.metrics import WALL_TIME, Metric, metric_of
 from modak.results.units import to_base
 
@@ -46,7 +47,8 @@ def predict_rows(
     go_on: Callable[[], None] = lambda: None,
     failed: Mapping[str, Sequence[Failed]] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Every row, in order, with :data:`ADDED` filled in; and whether a run that was stopped has ``refuted`` its prediction.
+    """Every row, in order, with :data:`ADDED` filled in; and whether a run that was stopped has ``refuted`` its prediction, and whether
+    its runs ``failed``.
 
     ``curves``, and the runs that ``failed``, are those of each application by name. ``predicted``, ``lower`` and ``upper`` are in the row's
     unit (by default the metric's base unit); ``level`` is the probability that the interval contains the value of the next run. ``go_on``
@@ -60,6 +62,7 @@ def predict_rows(
         known = _of_place([curve for curve in curves.get(one["application"], ()) if unit in (None, curve.series.unit)], asked)
         several, nodes = left_open(one, known), np.array([nodes_of(rows[index]) for index in members], dtype=np.float64)
         stops = _stops(asked, known, failed.get(one["application"], ()))
+        ended = _ended(asked, known, failed.get(one["application"], ()))
         go_on()
         for places, found in _predicted(asked, known, nodes, partial(predictors.of, one["application"])):
             predictions = _of_any_system(found, asked, known)
@@ -69,8 +72,11 @@ def predict_rows(
             of_one = of_system(predictions, one.get("system")) + of_open(predictions, several)
             for place, index in enumerate(members[place] for place in places.tolist()):
                 columns = _columns(predictions, costs[:, place], place, rows[index]) | {"refuted": bool(told.refuted[place])}
+                columns["failed"] = bool(why := ended.get(nodes_of(rows[index]), ""))
                 if columns["model"]:
-                    columns["model"] += (origin if columns["basis"] == "transferred" else "") + of_one + of_stop(float(told.than[place]))
+                    columns["model"] += (
+                        (origin if columns["basis"] == "transferred" else "") + of_one + of_stop(float(told.than[place])) + why
+                    )
                 if columns["refuted"]:
                     columns["basis"] = "heuristic"
                 answered[index].update(columns)
@@ -153,6 +159,19 @@ def _stops(asked: Question, curves: Sequence[Curve], failed: Sequence[Failed]) -
         return []
     question = of_run(asked)
     return [one for one in stops_of(question, curves, failed) if one.is_no_longer(question.lengths)]
+
+
+def _ended(asked: Question, curves: Sequence[Curve], failed: Sequence[Failed]) -> Mapping[int, str]:
+    """The numbers of nodes on which runs failed, for want of memory or :data:`TRIES` times, and none ended well; what is said of each."""
+    found: dict[int, str] = {}
+    those = [one for one in failed if one.series.metric == OUT_OF_MEMORY or (one.series.metric == FAILED and one.count >= TRIES)]
+    question = closed(curves, asked) if those else asked
+    ran = ran_on(question, curves) if those else set()
+    for one in those:
+        nodes = one.layout.nodes or 1
+        if nodes not in ran and question.may_have_been(one.series, one.layout):
+            found[nodes] = "; its runs had too little memory" if one.series.metric == OUT_OF_MEMORY else "; its runs failed"
+    return found
 
 
 def _longer(found: Predictions, stops: Sequence[Stop], nodes: Array) -> Longer:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from modak.facts import Layout, Result, SeriesKey
+from modak.facts import Failed, Layout, Result, SeriesKey
 from modak.perfmodel import completion, fit, predict_rows
+from modak.perfmodel.rownotes import weak_bases
 
 RUNS = {"gcc": (1, 2, 4), "cce": (8, 16, 32), "icc": (2,)}
 """The numbers of nodes on which each build ran: what some tell of others depends on where these end."""
@@ -40,3 +41,27 @@ def test_rows_are_answered_as_if_each_were_asked_alone(monkeypatch: pytest.Monke
         figures = ("predicted", "lower", "upper", "extrapolation")
         assert [answer[name] for name in figures] == pytest.approx([alone[name] for name in figures], rel=1e-12)
         assert (answer["basis"], answer["results_used"]) == (alone["basis"], alone["results_used"])
+
+
+@pytest.mark.parametrize(
+    ("metric", "count", "n", "nodes", "said"),
+    [
+        ("out_of_memory", 1, 4000, 1, "; its runs had too little memory"),
+        ("failed_runs", 2, 4000, 1, "; its runs failed"),
+        ("failed_runs", 1, 4000, 1, ""),  # by chance
+        ("out_of_memory", 1, 700, 1, ""),
+        ("out_of_memory", 1, 4000, 3, ""),
+        ("out_of_memory", 1, 500, 1, ""),  # and one succeeded
+    ],
+)
+def test_a_row_whose_runs_failed_says_so(metric: str, count: int, n: int, nodes: int, said: str) -> None:
+    """What it would take is no offer: the fastest of many settings may be one that has too little memory."""
+    series = SeriesKey(application="app", system="here", compiler="gcc", params={"n": str(n)}, metric=metric, unit="1")
+    failed = Failed(series=series, layout=Layout(nodes=nodes, ranks_per_node=4), count=count)
+    rows = [row for row in ASKED if row["compiler"] == "gcc" and row["nodes"] == 1 and row["params.n"] in (500, 4000)]
+    answered = predict_rows(rows, {"app": fit(RESULTS)}, failed={"app": [failed]})
+    ends = ["too little memory" in row["model"] or row["model"].endswith("failed") for row in answered]
+    assert ends == [False, bool(said)]
+    assert answered[1]["model"].endswith(said)
+    told = [one.message for one in weak_bases(answered) if one.field == "model"]
+    assert told == (["1 of 2 rows are of configurations whose runs failed: see column model"] if said else [])
