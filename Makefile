@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test pytest test-deps lint format lock bundle clean
+.PHONY: help demo test pytest test-deps lint format golden lock bundle clean
 
 help: ## these lines
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,10 @@ lint: .venv/dev ## style, format and types
 format: .venv/dev ## put the code in shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+golden: .venv/dev ## write reference files of the tests and printed examples anew; read the difference before you keep it
+	set -e; for module in golden.scripts.jobs golden.recipes.plans golden.headers.written test_pictures test_readme test_first_steps sizing.test_page; \
+		do $(BIN)/python -m tests.$$module; done
 
 lock: .venv/dev ## resolve the dependencies of pyproject.toml anew into requirements/
 	$(LOCK) --extra postgres --extra oidc --extra plot --output-file requirements/runtime.txt

@@ -145,16 +145,17 @@ def _holds(wanted: Mapping[str, frozenset[str]], when: Condition, known: Mapping
     """Whether every given key of a condition matches; ``wanted`` and ``known`` are the names in condition and situation, folded."""
     return (
         all(not names.isdisjoint(known[key]) for key, names in wanted.items())
-        and _in(when.application_version, situation.application_version)
-        and _in(when.framework_version, situation.framework_version)
-        and _in(when.mpi_version, situation.mpi_version)
-        and when.multi_node in (None, situation.multi_node)
-        and when.threaded in (None, situation.threaded)
+        and all(_in(getattr(when, key), getattr(situation, key)) for key in VERSIONS)
+        and all(getattr(when, key) in (None, getattr(situation, key)) for key in FLAGS)
     )
 
 
 NAMES: Final = tuple(name for name, key in Condition.model_fields.items() if key.default == ())
 """Keys of a condition that are lists of names."""
+VERSIONS: Final = tuple(name for name in Condition.model_fields if name.endswith("_version"))
+"""Those that are ranges of versions."""
+FLAGS: Final = tuple(name for name in Condition.model_fields if name not in (*NAMES, *VERSIONS))
+"""Those that are true or false."""
 
 
 def _wanted(when: Condition) -> Mapping[str, frozenset[str]]:

@@ -375,15 +375,16 @@ class _Generated(GenerateJsonSchema):
 
 def _record(required: tuple[str, ...], refs: str) -> Made:
     """A row of a results table as a JSON record; ``params`` may also be an object. It has no parts, so ``refs`` is not used."""
+    from modak.facts.results import FLAGS
     from modak.ingest.columns import COLUMNS  # numpy is not needed for other kinds
     from modak.ingest.totals import TOTALS
     from modak.ingest.values import WHOLE
     from modak.results.filters import PARAMETERS
 
-    text, count = {"type": ["string", "null"]}, {"type": ["integer", "null"], "minimum": 0}
+    text, flag, count = {"type": ["string", "null"]}, {"type": ["boolean", "null"]}, {"type": ["integer", "null"], "minimum": 0}
     kinds: dict[str, Schema] = {
         "value": {"type": ["number", "null"], "exclusiveMinimum": 0},
-        "hyperthreads": {"type": ["boolean", "null"]},
+        **dict.fromkeys(FLAGS, flag),
         "mpi_from": {"enum": ["host", "container", None]},
         **dict.fromkeys((*WHOLE, *TOTALS), count),
     }

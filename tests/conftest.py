@@ -28,6 +28,8 @@ from hypothesis import HealthCheck, settings
 from modak.facts import Facts
 
 ROOT = Path(__file__).parent.parent
+ANEW = "if this is meant, 'make golden' writes it anew: read the difference before you keep it"
+"""What to do where printed examples or reference files are others."""
 FORGETFUL = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 """PostgreSQL's options for a server that may lose everything."""
 PATIENCE_S = 240
@@ -37,6 +39,11 @@ BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # 
 settings.register_profile("fixed", BUSY, derandomize=True)
 settings.register_profile("search", BUSY, print_blob=True)
 settings.load_profile("fixed")
+
+
+def kept(file: Path) -> str:
+    """What a reference file holds; nothing before it is written."""
+    return file.read_text() if file.exists() else ""
 
 
 def pytest_configure(config: pytest.Config) -> None:

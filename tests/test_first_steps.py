@@ -1,6 +1,6 @@
 """The first steps, typed as they stand on their page: files as they are shown, and what the commands print.
 
-`python -m tests.test_first_steps` writes the figures anew.
+`make golden` writes the figures anew.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from tests.conftest import ROOT
+from tests.conftest import ANEW, ROOT
 from tests.test_readme import printed
 
 PAGE = ROOT / "docs/first-steps.md"
@@ -38,7 +38,7 @@ def answers(database: str, folder: Path) -> list[tuple[list[str], list[str]]]:
 def test_the_first_steps_are_what_is_printed(own_database: Path, tmp_path: Path) -> None:
     """From a cluster that nobody described to a script; and the request of an MPI program is as sound as that of the training."""
     database = f"sqlite:///{own_database}"
-    assert [line for shown, said in answers(database, tmp_path) for line in shown if line not in said] == []
+    assert [line for shown, said in answers(database, tmp_path) for line in shown if line not in said] == [], ANEW
     for name in ("train.json", "solver.json"):
         assert printed(f"$ modak validate {name} --strict", database, tmp_path) == "the request is valid\n"
 

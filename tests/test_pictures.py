@@ -1,4 +1,4 @@
-"""The picture of README and documentation is the one that the command draws. ``python -m tests.test_pictures`` draws it anew."""
+"""The picture of README and documentation is the one that the command draws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ANEW, ROOT
+
 PICTURE = ROOT / "docs/pictures/3dgan.svg"
 NUMBER = re.compile(r"-?\d+\.\d+")
 NAME = re.compile(r"\bm[0-9a-f]{10}\b")
@@ -29,8 +30,8 @@ def test_the_picture_is_what_the_command_draws(own_database: Path, tmp_path: Pat
     """To a tenth of a point: processors differ in the last digits."""
     pictures = draw(f"sqlite:///{own_database}", tmp_path / "3dgan.svg"), PICTURE.read_text()
     drawn, kept = (NAME.sub("m", picture) for picture in pictures)
-    assert NUMBER.sub("0", drawn) == NUMBER.sub("0", kept)
-    assert list(map(float, NUMBER.findall(drawn))) == pytest.approx(list(map(float, NUMBER.findall(kept))), abs=0.1)
+    assert NUMBER.sub("0", drawn) == NUMBER.sub("0", kept), ANEW
+    assert list(map(float, NUMBER.findall(drawn))) == pytest.approx(list(map(float, NUMBER.findall(kept))), abs=0.1), ANEW
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ OTHER: dict[str, Any] = {
 
 def test_the_tables_ask_for_every_key() -> None:
     """A key that is added to conditions must be matched, and tested here."""
-    assert set(MATCHING) == set(OTHER) == set(Condition.model_fields)
+    assert set(MATCHING) == set(OTHER) == set(Condition.model_fields), "give each key of Condition a value in both, above, and in HERE"
 
 
 @pytest.mark.parametrize("key", sorted(MATCHING))

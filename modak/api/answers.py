@@ -26,6 +26,7 @@ from modak.api.openapi import (
     whole,
 )
 from modak.facts import Layout, SeriesKey
+from modak.facts.results import FLAGS, NUMBERS
 from modak.schemas import Schema
 
 
@@ -105,7 +106,7 @@ def _predictions() -> Schema:
 
 def _predicted_row() -> Schema:
     """The columns of the row that was sent, and those that are predicted."""
-    counts = ("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size", "numa_mode", "hyperthreads")
+    counts = (*Layout.model_fields, *NUMBERS, *FLAGS)
     columns = schemas.components("points")["points"]["properties"]
     sent = {
         name: column if name in counts else {**column, "type": ["string", "null"]} for name, column in columns.items() if name != "params"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from operator import itemgetter
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import Field
 
@@ -74,6 +74,18 @@ class SeriesKey(Fact):
         return hash((_all_but_params(self.__dict__), frozenset(self.params.items())))
 
 
+def _of_kind(kind: type) -> tuple[str, ...]:
+    """The fields that hold this, or nothing."""
+    kinds = {
+        name: [getattr(one, "__origin__", one) for one in get_args(field.annotation)] for name, field in SeriesKey.model_fields.items()
+    }
+    return tuple(name for name, found in kinds.items() if found == [kind, type(None)])
+
+
+FLAGS: Final = _of_kind(bool)
+"""What is true or false of the runs of a series."""
+NUMBERS: Final = _of_kind(int)
+"""What is a whole number, and no count of the layout."""
 _all_but_params: Final = itemgetter(*(name for name in SeriesKey.model_fields if name != "params"))
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from modak.facts import same_image, same_name, same_text, same_version
-from modak.facts.results import LONGEST_LABEL
+from modak.facts.results import FLAGS, LONGEST_LABEL, NUMBERS
 from modak.ingest.table import LAYOUT
 from modak.ingest.totals import TOTALS
 from modak.text.units import NO, YES, length
@@ -22,7 +22,7 @@ Reader = Callable[[str], Any]
 
 COUNTS: Final = (*LAYOUT, "repeat")
 """Columns of whole numbers that are stored as such."""
-WHOLE: Final = (*COUNTS, "numa_mode")
+WHOLE: Final = (*COUNTS, *NUMBERS)
 """Columns of whole numbers."""
 PLACEHOLDERS: Final = frozenset(
     ("none", "null", "nil", "nan", "na", "n/a", "#n/a", "n.a.", "-", "--", "–", "—", "?", "unknown", "not available")
@@ -184,7 +184,7 @@ def _mpi_from(text: str) -> str:
 
 _READERS: Final[Mapping[str, Reader]] = {
     **{name: _whole(0 if name in ("gpus_per_node", "total_gpus", "repeat") else 1) for name in (*WHOLE, *TOTALS)},
-    "hyperthreads": _boolean,
+    **dict.fromkeys(FLAGS, _boolean),
     "mpi_from": _mpi_from,
     "runtime": lambda text: same_name(_label(text)),
     "image": lambda text: same_image(_label(text)),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from modak.errors import DataError
+from modak.facts.results import FLAGS
 from modak.grouping import grouped
 from modak.ingest.table import LAYOUT
 from modak.ingest.values import NUMERIC, WHOLE
@@ -57,7 +58,7 @@ def write_json(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Seque
 def _plain(name: str, cell: str) -> Any:
     if name in WHOLE:
         return int(cell)
-    return float(cell) if name == "value" else cell == "true" if name == "hyperthreads" else cell
+    return float(cell) if name == "value" else cell == "true" if name in FLAGS else cell
 
 
 def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from modak.facts import Layout, SeriesKey, same_name
+from modak.facts.results import FLAGS, NUMBERS
 from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.layouts import COUNTS
@@ -28,7 +29,10 @@ Row = Mapping[str, Any]
 """Columns of the results table with their values, text or typed; empty or absent is unknown."""
 
 
-_TYPED: Final[Mapping[str, Callable[[Any], Any]]] = {"hyperthreads": lambda cell: str(cell).lower() == "true", "numa_mode": int}
+_TYPED: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(FLAGS, lambda cell: str(cell).lower() == "true"),
+    **dict.fromkeys(NUMBERS, int),
+}
 """How cells are read that are no texts."""
 
 

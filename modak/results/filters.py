@@ -8,8 +8,9 @@ from typing import Final
 
 from modak.errors import RequestError, unknown
 from modak.facts import SeriesKey
+from modak.facts.results import FLAGS, NUMBERS
 
-COLUMNS: Final = tuple(name for name in SeriesKey.model_fields if name not in ("params", "hyperthreads", "numa_mode", "unit"))
+COLUMNS: Final = tuple(name for name in SeriesKey.model_fields if name not in ("params", "unit", *FLAGS, *NUMBERS))
 """Columns of results that can be filtered by, beside ``params.NAME``."""
 PARAMETER: Final = "params."
 """Before the name of a parameter in the name of its column."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import NotFound, UnknownName
 from modak.facts import Fact, Result, same_image, same_name
+from modak.facts.results import FLAGS, NUMBERS
 from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.store import LoadReport, Page
@@ -99,7 +100,7 @@ def no_model(model_id: str, field: str) -> NotFound:
 
 def given_cells(point: Point) -> Json:
     """The cells of a row: counts and switches as values, ``None`` for empty cells."""
-    meant = point.layout.model_dump() | {name: getattr(point.series, name) for name in ("hyperthreads", "numa_mode")}
+    meant = point.layout.model_dump() | {name: getattr(point.series, name) for name in (*FLAGS, *NUMBERS)}
     return {name: meant.get(name, text or None) for name, text in point.cells.items()}
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, insert, select
 
 from modak.facts import SeriesKey, System, own_names, same_name
+from modak.facts.results import FLAGS
 from modak.perfmodel import merging
 from modak.results.filters import PARAMETER, check_filters
 from modak.store import catalogue
@@ -75,8 +76,8 @@ def _numbers(connection: Connection, column: Column[str], wanted: Iterable[str])
 
 def _row(key: SeriesKey, mark: str, number: int) -> dict[str, Any]:
     params = json.dumps(dict(key.params), sort_keys=True, ensure_ascii=False)
-    hyperthreads = None if key.hyperthreads is None else int(key.hyperthreads)
-    return key.model_dump() | {"params": params, "hyperthreads": hyperthreads, "key": mark, "changed": number}
+    flags = {name: int(value) for name in FLAGS if (value := getattr(key, name)) is not None}
+    return key.model_dump() | flags | {"params": params, "key": mark, "changed": number}
 
 
 def from_row(row: Row[Any]) -> SeriesKey:

@@ -19,7 +19,7 @@ from modak.recipes.image import image_labels
 from modak.recipes.pins import by_tag
 from modak.recipes.plan import Extras, Hardware, Recipe, Variant, plan, recipe
 from modak.recipes.text import cautions, text_for, written
-from tests.conftest import ROOT, tool
+from tests.conftest import ANEW, ROOT, kept, tool
 from tests.golden.recipes.plans import BROADWELL, WHOLE, made
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "recipes"
@@ -42,9 +42,9 @@ def every() -> list[Recipe]:
 @pytest.mark.parametrize("name", sorted(WHOLE))
 @pytest.mark.parametrize("form", ["def", "dockerfile"])
 def test_recipes_are_compared_whole(name: str, form: str) -> None:
-    """In both forms. ``python -m tests.golden.recipes.plans`` writes the files anew, for reading."""
+    """In both forms."""
     text = written(made(name), "definition" if form == "def" else "dockerfile")
-    assert text == (GOLDEN / f"{name}.{form}").read_text()
+    assert text == kept(GOLDEN / f"{name}.{form}"), ANEW
 
 
 def test_nothing_is_said_about_the_sources_of_hpccm(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from modak.jobs.spec import Attributes, JobSpec
 from modak.normalise import normalise
 from modak.optimise import optimise
 from modak.schedulers.header import FIELDS
+from tests.conftest import ANEW, kept
 from tests.golden.headers.written import HERE as HEADERS
 from tests.golden.headers.written import ODD, SIZES, written
 
@@ -104,8 +105,8 @@ def test_a_warning_says_whose_limit_it_is(scheduler: str, words: tuple[str, ...]
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_headers_and_warnings_are_those_of_the_files(scheduler: str) -> None:
-    """Word by word. ``python -m tests.golden.headers.written`` writes the files anew, for reading."""
-    assert written(scheduler) == (HEADERS / f"{scheduler}.txt").read_text()
+    """Word by word."""
+    assert written(scheduler) == kept(HEADERS / f"{scheduler}.txt"), ANEW
 
 
 @pytest.mark.parametrize("field", SAID)

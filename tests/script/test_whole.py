@@ -30,7 +30,7 @@ from modak.script.shelltext import rule_fault
 from modak.testing import SAID
 from modak.text import words
 from modak.text.grammar import UNSOUND
-from tests.conftest import tool
+from tests.conftest import ANEW, kept, tool
 from tests.golden.scripts.jobs import BUSY, GAN, HYBRID, SCRIPTS, SOLVER, SOURCES, TORCH, XLA
 
 GOLDEN = Path(__file__).parent.parent / "golden/scripts"
@@ -42,8 +42,8 @@ SOUND_TEXT = ODD_TEXT.filter(lambda text: not UNSOUND.search(text))
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_is_the_one_that_was_read_and_approved(name: str) -> None:
-    """Compared whole. ``python -m tests.golden.scripts.jobs`` writes the files anew, for reading."""
-    assert SCRIPTS[name]().text == (GOLDEN / f"{name}.sh").read_text()
+    """Compared whole."""
+    assert SCRIPTS[name]().text == kept(GOLDEN / f"{name}.sh"), ANEW
 
 
 def test_every_golden_script_has_its_job() -> None:

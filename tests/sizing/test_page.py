@@ -1,6 +1,6 @@
 """The figures on the page on sizing are what the examples give with the packaged results.
 
-`python -m tests.sizing.test_page` writes them anew.
+`make golden` writes them anew.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from modak.service import open_service
 from modak.settings import Settings
 from modak.text.amounts import cell, span
-from tests.conftest import ROOT
+from tests.conftest import ANEW, ROOT
 from tests.test_readme import printed
 
 PAGE = ROOT / "docs/sizing.md"
@@ -70,7 +70,7 @@ def renewed(page: str, database: str) -> str:
 def test_the_pages_figures_are_what_the_examples_give(packaged_database: Path) -> None:
     """Nodes, GPUs, times and networks of the reference configurations."""
     page = PAGE.read_text()
-    assert renewed(page, f"sqlite:///{packaged_database}").splitlines() == page.splitlines()
+    assert renewed(page, f"sqlite:///{packaged_database}").splitlines() == page.splitlines(), ANEW
 
 
 if __name__ == "__main__":

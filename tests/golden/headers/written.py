@@ -1,5 +1,5 @@
-"""What each scheduler makes of all that a job can say: the options of its header, and its warnings. Written anew by
-``python -m tests.golden.headers.written``; read the difference before you keep it."""
+"""What each scheduler makes of all that a job can say: the options of its header, and its warnings. ``make golden``
+writes them anew."""
 
 from __future__ import annotations
 
