@@ -20,12 +20,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from modak.facts import Facts
+
+if TYPE_CHECKING:
+    from modak.service import Service
 
 ROOT = Path(__file__).parent.parent
 ANEW = "if this is meant, 'make golden' writes it anew: read the difference before you keep it"
@@ -226,14 +229,29 @@ def packaged_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture
-def own_database(packaged_database: Path, tmp_path: Path) -> Path:
-    """A copy of the packaged database for this test alone.
+def copied(packaged_database: Path, file: Path) -> Path:
+    """A copy of the packaged database.
 
     Copied from a file that nobody opens as a database: reading an open one ends the locks that SQLite holds on it in this
     process (POSIX: closing any descriptor of a file drops them), and a process beside it may then take its log away.
     """
-    return Path(shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path / "own.db"))
+    return Path(shutil.copy(packaged_database.with_name("never-opened.db"), file))
+
+
+@pytest.fixture
+def own_database(packaged_database: Path, tmp_path: Path) -> Path:
+    """A copy of the packaged database for this test alone."""
+    return copied(packaged_database, tmp_path / "own.db")
+
+
+@pytest.fixture
+def service(own_database: Path) -> Iterator[Service]:
+    """The use cases on a copy of the packaged database."""
+    from modak.service import open_service
+    from modak.settings import Settings
+
+    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as opened:
+        yield opened
 
 
 class Ran(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from modak.store import open_store
 from modak.store.audit import Actor
 from modak.text.documents import with_value
 from modak.text.words import Joined
-from tests.conftest import ROOT
+from tests.conftest import ROOT, copied
 from tests.uncached import answer
 
 EXAMPLES = ("3dgan-supermuc-ng", "listing1-hlrs")
@@ -230,7 +229,7 @@ def documents() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def database(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The packaged knowledge, rules that ask for what none of its own asks for, and runs that were stopped."""
-    file = Path(shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path_factory.mktemp("memory") / "own.db"))
+    file = copied(packaged_database, tmp_path_factory.mktemp("memory") / "modak.db")
     with open_store(f"sqlite:///{file}") as store:
         store.add([Rule.model_validate(rule) for rule in RULES], Actor("the test"))
         (file.with_name("stopped.csv")).write_text(STOPPED)

@@ -17,6 +17,7 @@ from modak.perfmodel.lines import plot_lines
 from modak.results.metrics import metric, work_unit
 from modak.service import Service, open_service
 from modak.settings import Settings
+from tests.conftest import copied
 
 LOADED = """application,dataset,system,framework,compiler,precision,nodes,ranks_per_node,threads_per_rank,gpus_per_node,metric,value,unit
 cfd,,supermuc-ng,,gcc-8.3,,1,48,1,,wall_time,900,s
@@ -55,8 +56,7 @@ AMOUNT = 1000
 @pytest.fixture(scope="module")
 def service(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """The packaged results and those of :data:`LOADED`; for tests that load nothing."""
-    file = tmp_path_factory.mktemp("one-number") / "modak.db"
-    file.write_bytes(packaged_database.with_name("never-opened.db").read_bytes())
+    file = copied(packaged_database, tmp_path_factory.mktemp("one-number") / "modak.db")
     with open_service(Settings(database_url=f"sqlite:///{file}")) as opened:
         opened.load(incoming(["-"], PLAIN, io.BytesIO(LOADED.encode())))
         yield opened

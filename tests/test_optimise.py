@@ -103,12 +103,6 @@ def test_a_script_of_python_is_started_by_it(executable: str, started: str, know
     assert f"\n    {started}\n" in texts.job_script
 
 
-def test_half_confidence_takes_the_mean(known: Known) -> None:
-    """At a confidence of one half the deadline is met by the prediction itself."""
-    request = example("3dgan-supermuc-ng", optimisation__objective={"minimise": "node_hours", "deadline": "01:00:00", "confidence": 0.5})
-    assert answer(request, known).plan.configuration.nodes == 22
-
-
 @pytest.mark.parametrize(
     ("system", "whole", "part", "share"),
     [
@@ -345,15 +339,6 @@ def test_a_total_of_ranks_is_predicted_as_it_runs(known: Known, ranks: int, node
     assert (plan.prediction.basis == "measured") == (ranks == 96)
 
 
-def test_a_runtime_that_the_site_refuses_is_answered_with_what_it_allows(known: Known) -> None:
-    """Singularity is not allowed there; Charliecloud is, and is used."""
-    plan = answer(example("3dgan-supermuc-ng", target__container_runtime="singularity"), known).plan
-    (warning,) = [warning for warning in plan.warnings if warning.field == "target.container_runtime"]
-    assert "does not allow singularity" in warning.message
-    assert "allowed: charliecloud" in warning.message
-    assert plan.configuration.runtime == "charliecloud"
-
-
 def test_a_graph_compiler_that_no_image_has_is_not_what_the_job_runs_with(known: Known) -> None:
     """Neither in the answer nor in the result, which would be evidence for a compiler that never ran."""
     framework = {"tensorflow": {"version": "1.14", "ngraph": True}}
@@ -545,12 +530,6 @@ def test_ranks_that_no_layout_gives_are_infeasible(known: Known) -> None:
         answer(example("3dgan-supermuc-ng", application__allowed_ranks=[27, 343], job_options__node_count=8), known)
 
 
-def test_too_many_nodes_are_infeasible(known: Known) -> None:
-    """The line names the field, the count and what the partition has."""
-    with pytest.raises(Infeasible, match=r"job_options.node_count: 10000 nodes requested.*at most 6336"):
-        answer(example("3dgan-supermuc-ng", job_options__node_count=10_000), known)
-
-
 def test_a_deadline_that_cannot_be_met_says_what_could(known: Known) -> None:
     """The closest configuration with the deadline that it meets, and the number of nodes that would do."""
     limits = {"deadline": 600, "max_nodes": 16}
@@ -566,13 +545,6 @@ def test_a_refusal_names_the_data_set_that_is_not_known(known: Known) -> None:
     with pytest.raises(Infeasible) as refused:
         answer(example("3dgan-supermuc-ng", optimisation__workload__dataset="CLIC", optimisation__objective=limits), known)
     assert [fault.field for fault in refused.value.faults] == ["optimisation.objective", "optimisation.workload.dataset"]
-
-
-def test_an_unknown_target_still_gives_a_script(known: Known) -> None:
-    """A warning names the systems that are known."""
-    found = answer(example("3dgan-supermuc-ng", target={"name": "supermucc-ng", "job_scheduler_type": "slurm"}), known)
-    assert any("did you mean 'supermuc-ng'" in warning.message for warning in found.plan.warnings)
-    assert found.texts.job_script.startswith("#!/bin/bash\n#SBATCH ")
 
 
 @pytest.mark.parametrize("kind", ["big_data", "ai_inference"])
@@ -625,13 +597,6 @@ def test_an_image_that_the_runtime_cannot_run_is_told(known: Known, runtime: str
     with pytest.raises(Conflict, match=rf"^application\.container_runtime: {re.escape(told)}$"):
         optimise(request, known(None))
     assert told in [one.message for one in recommend(request, known(None)).warnings]
-
-
-def test_recommendations_start_with_the_choice_of_the_plan(known: Known, training: Answer) -> None:
-    """Both doors rank alike."""
-    first = recommend(example("3dgan-supermuc-ng"), known("3dgan")).choices[0]
-    assert (first.configuration.nodes, first.configuration.mpi_from) == (24, "host")
-    assert first.prediction == training.plan.prediction
 
 
 def test_recommendations_are_ranked_by_the_objective(known: Known) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +12,7 @@ from starlette.testclient import TestClient
 from modak.api import create_app
 from modak.settings import Settings
 from tests.api.site import Site
+from tests.conftest import copied
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +33,7 @@ def site(own_database: Path) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def shared(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service for the tests of a module, none of which changes what another one reads."""
-    file = tmp_path_factory.mktemp("shared") / "modak.db"
-    shutil.copy(packaged_database.with_name("never-opened.db"), file)
-    with Site(file) as site:
+    with Site(copied(packaged_database, tmp_path_factory.mktemp("shared") / "modak.db")) as site:
         yield site
 
 

@@ -42,7 +42,7 @@ from modak.settings import Settings
 from modak.store import Store, open_store
 from tests.api.site import Site
 from tests.api.witness import witness
-from tests.conftest import PATIENCE_S, until
+from tests.conftest import PATIENCE_S, copied, until
 from tests.e2e.served import Served, serving
 
 CSV = {"Content-Type": "text/csv"}
@@ -52,9 +52,9 @@ HEADER = "application,nodes,metric,value,unit\n"
 @pytest.fixture(scope="module")
 def loader(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service that takes 64 KiB, on a database that no other test sees."""
-    file = tmp_path_factory.mktemp("loader") / "modak.db"
-    file.write_bytes(packaged_database.with_name("never-opened.db").read_bytes())
-    with Site(file, max_body_bytes=65_536, max_load_bytes=65_536) as site:
+    with Site(
+        copied(packaged_database, tmp_path_factory.mktemp("loader") / "modak.db"), max_body_bytes=65_536, max_load_bytes=65_536
+    ) as site:
         yield site
 
 
@@ -385,9 +385,7 @@ def over(request: Request) -> bool:
 @pytest.fixture(scope="module")
 def place(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the server's database."""
-    file = tmp_path_factory.mktemp("served") / "modak.db"
-    file.write_bytes(packaged_database.with_name("never-opened.db").read_bytes())
-    return f"sqlite:///{file}"
+    return f"sqlite:///{copied(packaged_database, tmp_path_factory.mktemp('served') / 'modak.db')}"
 
 
 def test_a_request_that_the_end_of_the_service_cuts_off_is_503() -> None:

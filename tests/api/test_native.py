@@ -59,6 +59,15 @@ def test_the_command_line_gives_the_same_answer(web: TestClient, run: Run, docum
     assert json.loads(run("optimise", tmp_path / "request.json", "--json").out) == over_http
 
 
+def test_a_script_may_be_asked_for_without_checks(web: TestClient, document: dict[str, Any]) -> None:
+    """``?preflight=false``; nothing else changes."""
+    paths = ("/optimise", "/optimise?preflight=false")
+    checked, bare = (web.post(path, json=document).json()["job"]["job_content"] for path in paths)
+    assert ("\n# --- checks\n" in checked, "\n# --- checks\n" in bare) == (True, False)
+    assert len({tuple(line for line in text.split("\n") if line.startswith("#SBATCH")) for text in (checked, bare)}) == 1
+    assert web.post("/optimise?preflight=false", json=[1]).status_code == 422
+
+
 def test_predictions_take_csv_and_json(web: TestClient) -> None:
     """The same rows in both spellings get the same answer."""
     row = {"application": "3dgan", "metric": "epoch_time", "system": "supermuc-ng", "nodes": "24"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator
@@ -31,7 +30,7 @@ from modak.settings import Settings
 from modak.store import open_store
 from modak.store.audit import Actor
 from tests.api.site import Site
-from tests.conftest import ROOT, tool
+from tests.conftest import ROOT, copied, tool
 from tests.web.test_form import FILLED
 
 PAGES = [
@@ -472,7 +471,7 @@ def test_an_application_without_results_is_said_to_have_none(web: TestClient) ->
 @pytest.fixture(scope="module")
 def crowded(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The pages of a service with results of more applications, more curves of one, and more images, than a page has."""
-    database = shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path_factory.mktemp("crowded") / "modak.db")
+    database = copied(packaged_database, tmp_path_factory.mktemp("crowded") / "modak.db")
     with open_store(f"sqlite:///{database}") as store:
         rows = "".join(f"solver-{n:04},1,wall_time,{n + 1},\n" for n in range(pages.MOST_NAMES + 100))
         rows += "".join(f"wide,1,wall_time,{n + 1},{n}\n" for n in range(pages.MOST_LISTED + 100))

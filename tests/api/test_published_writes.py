@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -19,6 +18,7 @@ from modak.published.shapes import scripts
 from tests.api.site import Site
 from tests.api.test_hostile_fields import PAYLOADS
 from tests.api.witness import CANARY, commands, witness
+from tests.conftest import copied
 
 Json = dict[str, Any]
 NODE: Json = {"ncpus": 2, "cpu": {"arch": "x86_64", "microarch": "zen2", "ncores": 64, "nthreads": 2}, "memory": 512_000_000_000}
@@ -94,9 +94,7 @@ def with_value(document: Json, field: str, value: Any) -> Json:
 @pytest.fixture(scope="module")
 def annex(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A service that knows the annex, its script and its image, to which tests add what does not touch those."""
-    file = tmp_path_factory.mktemp("annex") / "modak.db"
-    shutil.copy(packaged_database.with_name("never-opened.db"), file)
-    with Site(file) as site:
+    with Site(copied(packaged_database, tmp_path_factory.mktemp("annex") / "modak.db")) as site:
         for path, body in BODIES.items():
             assert post(site, path, body).status_code == 201
         yield site

@@ -60,6 +60,12 @@ def test_script_prints_the_script_alone(run: Run) -> None:
     assert json.loads(run("optimise", EXAMPLE, "--json").out)["job"]["job_content"] == script
 
 
+@pytest.mark.parametrize(("option", "there"), [("--preflight", True), ("--no-preflight", False)])
+def test_a_script_may_be_asked_for_without_checks(run: Run, option: str, there: bool) -> None:
+    """Where the site has its own, or a person looks."""
+    assert ("\n# --- checks\n" in run("optimise", EXAMPLE, "--script", option).out) == there
+
+
 def test_json_is_the_requests_own_document_filled_in(run: Run) -> None:
     """What the caller wrote is still there, the counts and the image are filled in."""
     sent = json.loads(EXAMPLE.read_text())["job"]

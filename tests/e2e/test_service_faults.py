@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -24,7 +23,7 @@ from modak.api.workers import Worker
 from modak.auth.ring import KeyRing
 from modak.store import check, open_store, upgrade
 from modak.store.engine import BUSY_MS
-from tests.conftest import PATIENCE_S, Postgres, running_postgres, until
+from tests.conftest import PATIENCE_S, Postgres, copied, running_postgres, until
 from tests.e2e.served import Served, answered, asking, loaded, plan_of, serving
 from tests.store.tables import applications
 
@@ -49,7 +48,7 @@ def sqlite_url(own_database: Path) -> str:
 @pytest.fixture(scope="module")
 def two_workers(packaged_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A service of two workers, as each test has it again at its end."""
-    file = shutil.copy(packaged_database.with_name("never-opened.db"), tmp_path_factory.mktemp("workers") / "own.db")
+    file = copied(packaged_database, tmp_path_factory.mktemp("workers") / "modak.db")
     with serving(f"sqlite:///{file}", "--workers", "2") as served:
         yield served
 

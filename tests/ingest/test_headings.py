@@ -310,23 +310,6 @@ def test_a_column_for_each_size_is_told_once(names: tuple[str, ...]) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("columns", "option"),
-    [
-        (("metric", "1 node", "2 nodes"), "'--wide nodes' makes each of their cells a row"),
-        (("1 node", "2 nodes"), "'--wide nodes --set metric=… --set unit=…' makes each of their cells a row"),
-        (("metric", "omp-1", "omp-8"), "'--wide threads_per_rank' makes each of their cells a row"),
-        (("metric", "1xV100", "8xV100"), "'--wide total_gpus' makes each of their cells a row, or gpus_per_node if they count so"),
-        (("metric", "np2", "np4"), "'--wide total_ranks' makes each of their cells a row, or ranks_per_node or nodes if they count so"),
-        (("metric", "1", "2"), "'--wide nodes' makes each of their cells a row, or total_ranks or ranks_per_node or threads_per_rank or"),
-    ],
-)
-def test_the_option_for_a_wide_table_is_told(columns: tuple[str, ...], option: str) -> None:
-    """What the sizes count, as far as their headings tell."""
-    (found,) = header_faults(("application", *columns), ("metric", "value"), loading=True)
-    assert f"are named after sizes; {option}" in found[1]
-
-
 def test_a_table_without_a_header_is_no_wide_one() -> None:
     """Its numbers are cells."""
     assert not any(

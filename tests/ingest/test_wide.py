@@ -65,6 +65,12 @@ def test_the_unit_of_wide_columns_is_that_of_their_headings(unit: str, factor: f
 @pytest.mark.parametrize(
     ("head", "option"),
     [
+        ("metric,1 node,2 nodes", "are named after sizes; '--wide nodes' makes each of their cells a row"),
+        ("1 node,2 nodes", "'--wide nodes --set metric=… --set unit=…' makes each of their cells a row"),
+        ("metric,omp-1,omp-8", "'--wide threads_per_rank' makes each of their cells a row"),
+        ("metric,1xV100,8xV100", "'--wide total_gpus' makes each of their cells a row, or gpus_per_node if they count so"),
+        ("metric,np2,np4", "'--wide total_ranks' makes each of their cells a row, or ranks_per_node or nodes if they count so"),
+        ("metric,1,2", "'--wide nodes' makes each of their cells a row, or total_ranks or ranks_per_node or threads_per_rank or"),
         ("nodes,run1,run2,run3", "'--wide repeat --set metric=… --set unit=…' makes each of their cells a row"),
         ("nodes,time_1 (s),time_2 (s)", "'--wide repeat --set metric=…' makes each of their cells a row, or total_ranks or"),
         ("size,2 cores,4 cores", "'--wide total_ranks --set metric=… --set unit=…' makes each of their cells a row, or ranks_per_node or"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,21 +12,13 @@ import pytest
 from modak.errors import RequestError
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
-from modak.service import Service, open_service
-from modak.settings import Settings
+from modak.service import Service
 
 TAKEN = [
     {"field": "optimisation.workload.application", "message": "no results of '3DGAN'; those of '3dgan' are used"},
     {"field": "optimisation.workload.dataset", "message": "no results of 'CLIC Calorimeter'; those of 'clic-calorimeter' are used"},
 ]
 Ask = Callable[[Service, Any], Any]
-
-
-@pytest.fixture
-def service(own_database: Path) -> Iterator[Service]:
-    """The use cases on a copy of the packaged knowledge."""
-    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from modak.facts import Condition, Rule
-from modak.service import Service, open_service
-from modak.settings import Settings
+from modak.service import Service
 from tests.conftest import Run
 
 ONE = Rule(
     name="one-variable", title="One variable", when=Condition(system=("supermuc-ng",)), environment={"SITE_WORD": "yes"}, source="test"
 )
-
-
-@pytest.fixture
-def service(own_database: Path) -> Iterator[Service]:
-    """The use cases on a copy of the packaged knowledge."""
-    with open_service(Settings(database_url=f"sqlite:///{own_database}")) as opened:
-        yield opened
 
 
 @pytest.fixture
