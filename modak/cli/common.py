@@ -168,6 +168,8 @@ def document(path: str) -> Any:
     from modak.files import read
     from modak.text.documents import strict_json
 
+    if path.lstrip().startswith("{"):
+        raise typer.BadParameter("allowed: the name of a file with the document, or - and the document on standard input")
     content = read(path)
     try:
         return strict_json(content)

@@ -87,9 +87,9 @@ _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 def unknown_key(key: str, known: Collection[str]) -> str:
     """What is said of a key that is none of the ``known`` ones of its object."""
     key = key if framework_of(key) else _CAMEL.sub("_", key)
-    if where := _NOT_HERE.get(fold(key)):
-        return f"unknown key, ignored: {where}"
     meant = _MEANT.get(fold(key), fold(key))
+    if meant not in known and (where := _NOT_HERE.get(fold(key))):
+        return f"unknown key, ignored: {where}"
     close = (meant if meant in known else elsewhere(meant)) or nearest_name(key, sorted(known))
     listed = f"; known: {', '.join(sorted(known))}" if len(known) <= MOST_LISTED else ""
     return "unknown key, ignored" + (f"; did you mean {close!r}?" if close else listed)

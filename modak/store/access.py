@@ -95,7 +95,7 @@ class Access:
                 audit.note(connection, actor, "revoke token", [identity])
                 return True
             if connection.execute(select(api_keys.c.id).where(api_keys.c.id == identity)).first() is None:
-                raise NotFound(f"no token has the id {identity[:40]!a}", field="id")
+                raise NotFound(f"no token has the id {identity[:40]!a}; 'modak token list' shows the ids", field="id")
             return False
 
     # --- tokens of jobs

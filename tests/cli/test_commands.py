@@ -200,6 +200,7 @@ def test_the_examples_of_the_help_are_accepted(monkeypatch: pytest.MonkeyPatch) 
     [
         (("optimise", "nowhere.json"), 1, "nowhere.json: cannot be read: No such file or directory"),
         (("optimise",), 2, "Missing argument"),
+        (("optimise", '{"job": {}}'), 2, "allowed: the name of a file with the document, or - and"),
         (("nonsense",), 2, "No such command 'nonsense' (see 'modak --help')"),
         (("results", "load"), 2, "did you mean 'modak load'?"),
         (("evaluate",), 2, "did you mean 'modak models evaluate'?"),
@@ -213,6 +214,7 @@ def test_the_examples_of_the_help_are_accepted(monkeypatch: pytest.MonkeyPatch) 
         (("predict", "nowhere.csv", "--level", "2"), 2, "between 0 and 1"),
         (("systems", "show", "supermuc"), 1, "did you mean 'supermuc-ng'?"),
         (("results", "list", "--where", "sytem=x"), 1, "unknown filter"),
+        (("token", "revoke", "ada"), 1, "'modak token list' shows the ids"),
         (("schema", "requset"), 1, "did you mean 'request'?"),
         (("schema", "opnapi"), 1, "did you mean 'openapi'?"),
         (("results", "confirm", "99999999999999999999"), 2, "allowed: at most 9223372036854775807"),

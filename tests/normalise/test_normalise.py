@@ -792,6 +792,12 @@ def test_a_field_of_another_section_is_told_its_place(section: str, key: str, me
     assert (warning.field, warning.message) == (f"{section}.{key}", f"unknown key, ignored; did you mean {meant!r}?")
 
 
+def test_a_section_in_capitals_is_told_its_name() -> None:
+    """It stands where it belongs."""
+    (warning,) = normalise({"job": {"application": {"executable": "./a"}, "jobOptions": {}}}).warnings
+    assert (warning.field, warning.message) == ("jobOptions", "unknown key, ignored; did you mean 'job_options'?")
+
+
 @pytest.mark.parametrize(
     ("key", "where"),
     [
