@@ -79,15 +79,15 @@ class Proposal:
     step: Step | None = None
 
     def as_json(self, today: float | None) -> Json:
-        """The choice; where times are predicted, its node-hours, energy and cost with the start of the job, and what it does to the
-        interval, whose half-width ``today`` is in log time. Intervals are factors, ``narrower`` is the part of that which it removes.
+        """The choice; where times are predicted, with what it takes including the start of the job, and what it does to the interval, whose
+        half-width ``today`` is in log time. Intervals are factors, ``narrower`` is the part of that which it removes.
         """
         told: Json = self.choice.model_dump(mode="json", exclude_none=True)
         if today is None or self.step is None:
             return told
         hours, choice = self.node_hours or 0.0, self.choice
         longer = hours / choice.node_hours if choice.node_hours else 1.0
-        of_run = {"energy_kwh": choice.energy_kwh, "cost": choice.cost}
+        of_run = {name: getattr(choice, name) for name in ("core_hours", "gpu_hours", "energy_kwh", "cost")}
         return {
             **told,
             "node_hours": hours,

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from modak.text.amounts import cell, counted, span
+from modak.text.amounts import cell, counted, share, span
 
 INTERVAL: Final = "90% interval"
 """All predictions have intervals of that level."""
@@ -54,7 +54,7 @@ def configuration(made: Mapping[str, Any]) -> dict[str, str]:
         "layout": layout + (f", {counted(gpus, 'GPU')} per node" if gpus else ""),
         "variant": _variant(chosen),
         "predicted time": predicted(prediction),
-        "node-hours": _spent(made.get("node_hours"), prediction),
+        "node-hours": _spent(made.get("node_hours"), prediction, beside=_charged(made)),
         "energy": _spent(made.get("energy_kwh"), prediction, " kWh"),
         "cost": _spent(made.get("cost"), prediction),
         "wall time limit": span(made["wall_time_s"]) if made.get("wall_time_s") else "",
@@ -138,12 +138,20 @@ def _interval(prediction: Mapping[str, Any]) -> str:
     return f"{span(prediction['lower'])} – {span(prediction['upper'])}"
 
 
-def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "") -> str:
-    """An amount that is proportional to the time (node-hours, energy, cost), with the interval of the time."""
+def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "", beside: str = "") -> str:
+    """An amount that is proportional to the time (node-hours, energy, cost), with the interval of the time. ``beside``: more on it."""
     if amount is None or prediction.get("lower") is None:
         return cell(amount)
     lower, upper = (cell(amount * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
-    return f"{cell(amount)}{unit} ({prediction['level']:.0%} interval {lower} – {upper})"
+    return f"{cell(amount)}{unit} ({beside}{prediction['level']:.0%} interval {lower} – {upper})"
+
+
+def _charged(made: Mapping[str, Any]) -> str:
+    """Node-hours as other sites count them, and of which part of a node they are."""
+    amounts = [f"{cell(made[key])} {name}" for key, name in (("core_hours", "core-hours"), ("gpu_hours", "GPU-hours")) if made.get(key)]
+    part = f"{share(made['node_share'])} of {'a' if made['configuration']['nodes'] == 1 else 'each'} node" if made.get("node_share") else ""
+    said = ", ".join(filter(None, (*amounts, part)))
+    return f"{said}; " if said else ""
 
 
 def _image(made: Mapping[str, Any]) -> str:
