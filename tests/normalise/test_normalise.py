@@ -853,6 +853,7 @@ def test_a_field_of_another_section_is_told_its_place(section: str, key: str, me
         ("requirements", "target.container_runtime to 'none'"),
         ("workdir", "submitted"),
         ("image", "application.container_runtime"),
+        ("budget_core_hours", "budget_node_hours is the limit: divide"),
     ],
 )
 def test_what_people_miss_is_told_where_it_is(key: str, where: str) -> None:
