@@ -49,6 +49,7 @@ def chances_of(request: Request, scored: Scored) -> Array:
             time=time,
             width=scored.width.each(lambda side: np.minimum(side, RERUN_SPREAD)),
             efficiency=scored.efficiency * scored.time / time,
+            of_nodes=None if scored.of_nodes is None else scored.of_nodes * scored.time / time,
             predicted=None,
         )
         try:

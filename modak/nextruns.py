@@ -45,7 +45,7 @@ from modak.perfmodel.planning import ALIKE, LEAST, CandidateRun, Step, Width, pr
 from modak.prepared import prepared
 from modak.target import Target, resolve
 from modak.text.amounts import as_given, percent, plain
-from modak.text.choices import AMOUNTS
+from modak.text.choices import AMOUNTS, HOURS
 from modak.text.documents import Json
 from modak.text.words import line, shell, variables
 
@@ -80,8 +80,8 @@ class Proposal:
     step: Step | None = None
 
     def as_json(self, today: float | None) -> Json:
-        """The choice; where times are predicted, its node-hours and what these take with the start of the job, and what it does to the
-        interval, whose half-width ``today`` is in log time. Intervals are factors, ``narrower`` is the part of that which it removes.
+        """The choice; where times are predicted, with what it takes including the start of the job, and what it does to the interval, whose
+        half-width ``today`` is in log time. Intervals are factors, ``narrower`` is the part of that which it removes.
         """
         told: Json = self.choice.model_dump(mode="json", exclude_none=True)
         if today is None or self.step is None:
@@ -90,7 +90,7 @@ class Proposal:
         longer = hours / self.choice.node_hours if self.choice.node_hours else 1.0
         return {
             **told,
-            **{field: told[field] * longer for field, _ in AMOUNTS.values() if field in told},
+            **{field: told[field] * longer for field in (*HOURS.values(), *(field for field, _ in AMOUNTS.values())) if field in told},
             "node_hours": hours,
             "interval_before": math.exp(self.step.before),
             "interval_after": math.exp(self.step.after),

@@ -392,7 +392,7 @@ def _for_a_part(found: Partition, able: Sequence[Partition], job: _Job) -> Parti
     asked = options.request_gpus or 0
 
     def idle(one: Partition) -> bool:
-        return one.whole_nodes and asked < job.gpus(one)
+        return one.whole_nodes is True and asked < job.gpus(one)
 
     def longest(one: Partition) -> float:
         return math.inf if options.wall_time_limit else max(map(one.longest_in, one.queues), default=one.max_wall_time_s or math.inf)

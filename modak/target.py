@@ -6,10 +6,11 @@ all raises.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Final, Literal
 
 from modak.dsl import Notice, Request
 from modak.errors import RequestError, unknown
@@ -29,6 +30,9 @@ from modak.facts import (
 )
 from modak.partition import Where, beyond, closed_to, processors_of, ran_on_gpus, refused, where_of, with_part
 from modak.prepared import prepared
+
+_OF_CORES: Final = re.compile(r"\{(?:core|cpu|rank|thread)|-pe ")
+"""In a site's words for nodes, what asks for a part of one, as the slots of Grid Engine's parallel environment do."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +144,20 @@ class Target:
 
     @property
     def gives_whole_nodes(self) -> bool:
-        """Whether each job in the partition gets whole nodes."""
-        return self.partition is not None and self.partition.whole_nodes and self.is_recorded
+        """Whether each job in the partition is known to get whole nodes."""
+        return self.partition is not None and self.partition.whole_nodes is True and self.is_recorded
+
+    @property
+    def shares_nodes(self) -> bool:
+        """Whether jobs in the partition are known to get the parts of nodes that they ask for."""
+        return self.gives_parts or (self.partition is not None and self.partition.whole_nodes is False and self.is_recorded)
+
+    @property
+    def asks_for_whole_nodes(self) -> bool:
+        """Whether the site's own words for nodes ask for no part of one: without any, it gives whole ones."""
+        own = self.partition.resource_directives if self.partition else ()
+        required = self.system.mandatory_directives if self.system else ()
+        return bool(own and not _OF_CORES.search(" ".join((*own, *required))))
 
     @property
     def gives_parts(self) -> bool:

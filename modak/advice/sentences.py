@@ -485,7 +485,7 @@ def _array(chosen: Chosen) -> str | None:
     one = f"time, node-hours and the limits of the objective are those of one of the {jobs} jobs of the array"
     if seconds is None:
         return one
-    hours = f"{cell(jobs * chosen.nodes * seconds / 3600)} node-hours"
+    hours = f"{cell(jobs * chosen.nodes * chosen.node_share * seconds / 3600)} node-hours"
     rounds = f", and at {at_once} at a time {span(math.ceil(jobs / at_once) * seconds)}" if at_once < jobs else ""
     return f"{one}: all together take {hours}{rounds} (basis: {chosen.prediction.basis})"
 

@@ -31,6 +31,8 @@ class Chosen:
     shape: Shape
     nodes: int
     prediction: Prediction
+    node_share: float = 1.0
+    """The part of each node that the job is charged for."""
     curve: Curve | None = None
     """The curve behind the prediction."""
     differences: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ def chosen(request: Request, decision: Decision, software: Software | None = Non
         decision.shape,
         decision.nodes,
         prediction,
+        node_share=float(decision.scored.charged[decision.best]) / decision.nodes,
         curve=found.curve,
         differences=tuple(name for name in found.differences if name in SPREAD),
         problem_sizes=found.problem_sizes,

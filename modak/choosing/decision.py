@@ -249,12 +249,16 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         opt_build=shape.opt_build or None,
     )
     prediction = decision.evidence.prediction(index)
-    hours = None if prediction.value is None else nodes * prediction.value / 3600
+    charged, node = float(scored.charged[index]), decision.target.whole_node
+    hours = None if prediction.value is None else charged * prediction.value / 3600
     efficiency = float(scored.efficiency[index])
     return Choice(
         configuration=configuration,
         prediction=prediction,
+        node_share=charged / nodes if charged < nodes else None,
         node_hours=hours,
+        core_hours=hours * node.usable_cores if hours is not None and node else None,
+        gpu_hours=hours * node.accelerators if hours is not None and node and shape.gpus_per_node else None,
         efficiency=round(efficiency, 4) if hours is not None and math.isfinite(efficiency) else None,
         why_not=why_not,
         **spent(hours, scored.rates),

@@ -23,6 +23,15 @@ def field_of_need(request: Request) -> str:
     return f"optimisation.workload.{'memory_per_rank_gb' if request.optimisation.workload.memory_per_rank_gb else 'memory_aside_gb'}"
 
 
+def given_gb(target: Target, cores: int) -> float:
+    """What the scheduler gives a job with so many cores of a node that asks for no memory; 0: enough, or not known."""
+    partition, node, system = target.partition, target.node, target.system
+    if not (partition and node and system and target.is_recorded):
+        return 0.0
+    cpus = min(cores, node.usable_cores) * (node.threads_per_core if system.cpu_unit == "thread" else 1)
+    return partition.default_memory_gb or (partition.default_memory_per_cpu_gb or 0.0) * cpus
+
+
 def usable_gb(target: Target) -> float | None:
     """Memory of a node that a job may use; ``None``: unknown."""
     return target.node.job_memory_gb if target.node else None

@@ -55,6 +55,10 @@ class Scored:
     basis: tuple[Basis, ...]
     rates: Mapping[str, float] = field(default_factory=dict)
     """What a node-hour takes, as :func:`modak.choosing.spending.rates` has it."""
+    taken: Array | None = None
+    """The nodes that each is charged for, with parts of them; ``None``: all of its ``nodes``."""
+    of_nodes: Array | None = None
+    """Beside ``taken`` the efficiency if whole nodes count."""
     most_nodes: int | None = None
     """As in :class:`modak.choosing.candidates.Candidates`."""
     grows: bool = False
@@ -95,14 +99,19 @@ class Scored:
         return np.repeat([float(value(nodes)) for nodes in self.nodes[first].tolist()], counts)
 
     @property
+    def charged(self) -> Array | Ints:
+        """The nodes that each is charged for, with parts of them where jobs share nodes."""
+        return self.nodes if self.taken is None else self.taken
+
+    @property
     def node_hours(self) -> Array:
         """Nodes x time, in hours."""
-        return np.asarray(self.nodes * self.time / 3600.0)
+        return np.asarray(self.charged * self.time / 3600.0)
 
     @property
     def job_node_hours(self) -> Array:
         """The same with the start-up of a job that is assumed for the default minimum of efficiency."""
-        return np.asarray(self.nodes * (self.time + START_UP_S) / 3600.0)
+        return np.asarray(self.charged * (self.time + START_UP_S) / 3600.0)
 
     def next_smaller(self, index: int) -> int | None:
         """The configuration of the same shape with the next smaller number of nodes; ``None``: there is none."""
@@ -116,8 +125,10 @@ class Scored:
 
     @property
     def useful(self) -> Array:
-        """Parallel efficiency with the start-up of a job that is assumed for the default minimum."""
-        return np.asarray(self.efficiency * self.time / (self.time + START_UP_S))
+        """Parallel efficiency of whole nodes with the start-up of a job that is assumed for the default minimum, which is about adding
+        nodes: most programs use the last cores of a node badly, and are run on several all the same."""
+        efficiency = self.efficiency if self.of_nodes is None else self.of_nodes
+        return np.asarray(efficiency * self.time / (self.time + START_UP_S))
 
     def bound(self, confidence: float) -> Array:
         """The time that is not exceeded with this probability."""
@@ -196,7 +207,8 @@ def rank(scored: Scored, objective: Objective) -> Ranking:
     def explain() -> tuple[str, ...]:
         first = f"objective: minimise {minimise.replace('_', '-')}" + _in_words(constraints)
         if default:
-            first += f", {_DEFAULTS[default]} (the default: the request states no objective)"
+            counted_whole = "" if scored.of_nodes is None or default == "growing" else ", whole nodes counted"
+            first += f", {_DEFAULTS[default]}{counted_whole} (the default: the request states no objective)"
         if stopped is not None:
             first += f", among configurations that end within the wall time limit (at confidence {as_given(objective.confidence)})"
         _, without_limit = _kept_by_default(scored, allowed) if by_default else (None, allowed)

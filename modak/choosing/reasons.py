@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from modak.choosing.effects import in_words
 from modak.choosing.failures import FAILED_ONCE, failed_at_other_problems, failed_once
 from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch, SwitchEvidence
+from modak.choosing.parts import part_of_node
 from modak.choosing.scoring import telling
 from modak.choosing.sensitivity import sensitivity
 from modak.choosing.shapes import Shape
@@ -23,7 +25,10 @@ from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
 from modak.dsl import Choice, Request
 from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
-from modak.text.amounts import cell, counted, listed, span
+from modak.text.amounts import cell, counted, listed, share, span
+
+SMALL_PART: Final = 0.5
+"""A job that takes no more than this of its nodes is told so where it is unknown whether it is charged for whole ones."""
 
 
 def why(request: Request, decision: Decision) -> tuple[str, ...]:
@@ -39,6 +44,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     choice = choice_of(decision, decision.best)
     shape = decision.shape
     lines.append(_layout_line(decision, shape))
+    lines += _part_line(request, decision, shape)
     lines += _cores_line(request, decision, shape)
     lines += _build_line(request, decision, shape)
     lines.append(_nodes_line(decision, choice))
@@ -223,6 +229,18 @@ def _how_much_longer(decision: Decision, rivals: Mapping[int, str]) -> str:
     return ", ".join(f"{name} takes {time[index] / time[decision.best]:.2f} x as long" for name, index in list(fastest.items())[:3])
 
 
+def _part_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:
+    """Which part of its nodes a job takes, if only that part is charged, or may be: then if it is half of them at most."""
+    part, target = part_of_node(request, decision.target, shape), decision.target
+    if part is None:
+        return
+    takes = f"part of a node: {part} ({share(part.share)})"
+    if target.shares_nodes:
+        yield f"{takes}, which node-hours, energy, cost and efficiency count, because jobs on {target.title} share nodes"
+    elif part.share <= SMALL_PART:
+        yield f"{takes}; node-hours count whole nodes, unless the file of {target.title} says that jobs share them (whole_nodes = false)"
+
+
 def _cores_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:
     """Which fewer cores may do for a job on a part of a node, if less than half of the time of the choice's cores is useful."""
     node, time, best = decision.target.node, decision.scored.time, decision.best
@@ -300,7 +318,8 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     more = scored.next_larger(decision.best) if decision.ranking.by_default else None
     if more is None or more in decision.ranking.order or not scored.useful[more] < DEFAULT_EFFICIENCY:
         return text
-    return f"{text}; {_size(decision, more)} would have an efficiency below {DEFAULT_EFFICIENCY:g}, the job's start included"
+    whole = "" if scored.of_nodes is None else " and whole nodes"
+    return f"{text}; {_size(decision, more)} would have an efficiency below {DEFAULT_EFFICIENCY:g}, the job's start{whole} included"
 
 
 def _size(decision: Decision, index: int) -> str:

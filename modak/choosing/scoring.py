@@ -22,6 +22,7 @@ from modak.choosing.ending import is_continued, longest_run, start_up_s
 from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import Scored
+from modak.choosing.parts import shares_of_node
 from modak.choosing.shapes import Shape
 from modak.choosing.spending import rates
 from modak.choosing.wishes import carrier, graph_compilers, library
@@ -324,17 +325,19 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         time, width = told.interval()
         basis = tuple(["heuristic" if refuted else each for refuted, each in zip(told.refuted.tolist(), basis, strict=True)])
     times = _reference_times(request, predicted, scale, per_portion)
-    work = ((each * one.share, one) for each, one in zip(times, predicted.references, strict=True) if not math.isnan(each))
-    least_work, least = min(work, key=itemgetter(0), default=(math.inf, None))
+    parts = shares_of_node(request, target, predicted.candidates.shapes)
+    least_work, least, efficiency = _least_work(predicted, time, times, parts)
     scored = Scored(
         shape=predicted.shape,
         nodes=predicted.nodes,
         time=time,
         width=width,
         doublings=predicted.doublings,
-        efficiency=np.minimum(least_work / (time * predicted.shares), predicted.most_efficient),
+        efficiency=efficiency,
         basis=basis,
         rates=rates(target),
+        taken=None if parts is None else predicted.nodes * parts[predicted.shape],
+        of_nodes=None if parts is None else _least_work(predicted, time, times)[2],
         most_nodes=predicted.candidates.most_nodes,
         grows=predicted.grows,
         least_work=least_work,
@@ -344,6 +347,22 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         predicted=told,
     )
     return Evidence(scored, predicted, per_portion, least, request.optimisation.app_type == "ai_inference")
+
+
+def _least_work(
+    predicted: Columns, time: Array, times: Sequence[float], parts: Array | None = None
+) -> tuple[float, Reference | None, Array]:
+    """The least work known, by the ``times`` of the references, where it is, and the efficiency of each candidate relative to it.
+    ``parts``: of a node, for jobs of each shape; ``None``: whole nodes."""
+    of_shape = np.ones(len(predicted.candidates.shapes)) if parts is None else parts
+    work = (
+        (each * (one.share if one.grows else one.share * float(of_shape[one.shape])), one)
+        for each, one in zip(times, predicted.references, strict=True)
+        if not math.isnan(each)
+    )
+    least_work, least = min(work, key=itemgetter(0), default=(math.inf, None))
+    shares = predicted.shares if parts is None else np.where(predicted.grows_each, 1.0, predicted.nodes * parts[predicted.shape])
+    return least_work, least, np.minimum(least_work / (time * shares), predicted.most_efficient)
 
 
 def _reference_times(request: Request, predicted: Columns, scale: Array, per_portion: Sequence[Units | None]) -> list[float]:

@@ -273,7 +273,7 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "resource_directives": _asking(kind, scheduler),
         "node": node,
     }
-    return {name: value for name, value in entry.items() if value}
+    return {name: value for name, value in entry.items() if value or (name == "whole_nodes" and value is False)}
 
 
 def _whole_nodes(limit: int | None, of_node: int | None, fewest: int | None) -> int | None:

@@ -144,8 +144,8 @@ class SeenPartition(JobLimits):
     """Qualities of service with narrower limits than its own, which a job may name."""
     conditions: tuple[str, ...] = ()
     """What else the scheduler asks of jobs or gives them, in its own words: ``AllowGroups=chem``, ``MaxMemPerCPU=4000``."""
-    whole_nodes: bool = False
-    """Whether each job gets whole nodes."""
+    whole_nodes: bool | None = None
+    """Whether each job gets whole nodes; ``None``: unknown."""
     restricted: bool = False
     """Whether it takes the jobs of some users only, or those in a reservation."""
     reserved: bool = False

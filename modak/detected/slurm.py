@@ -293,11 +293,20 @@ def _partition(fields: Mapping[str, str], config: Mapping[str, str]) -> SeenPart
         qos=sole,
         lists=tuple(lists.items()),
         conditions=tuple(conditions),
-        whole_nodes=fields.get("OverSubscribe") == "EXCLUSIVE" or fields.get("Exclusive") == "NODE",  # the latter since Slurm 26.05
+        whole_nodes=_gives_whole_nodes(fields, config),
         restricted=bool(restricting),
         reserved=said.get("ReqResv") == "YES",
         closed=_closed(fields),
     )
+
+
+def _gives_whole_nodes(fields: Mapping[str, str], config: Mapping[str, str]) -> bool | None:
+    """Whether each job gets whole nodes, because of its partition (since Slurm 26.05 in the second field), or because no job in the cluster
+    gets less; ``None``: the answers do not say how nodes are selected."""
+    selects = config.get("SelectType", "")
+    if fields.get("OverSubscribe") == "EXCLUSIVE" or fields.get("Exclusive") == "NODE" or selects == "select/linear":
+        return True
+    return False if selects else None
 
 
 def _closed(fields: Mapping[str, str]) -> str:

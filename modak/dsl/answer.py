@@ -108,14 +108,21 @@ class Costed(Document):
 
     configuration: Configuration
     prediction: Prediction
+    node_share: float | None = None
+    """The part of each node that the job is charged for, where jobs share nodes: the largest of its parts of cores, GPUs and memory. Left
+    out: whole nodes."""
     node_hours: float | None = None
-    """Nodes times hours, as predicted."""
+    """Nodes times hours, as predicted; of a part of each node its ``node_share``."""
+    core_hours: float | None = None
+    """``node_hours`` times the cores of a node, where they are known."""
+    gpu_hours: float | None = None
+    """``node_hours`` times the GPUs of a node, if the job uses GPUs."""
     energy_kwh: float | None = None
     """In kWh, where the system's file gives a node's power."""
     cost: float | None = None
     """In the currency of the system's price per node-hour, where it gives one."""
     efficiency: float | None = None
-    """Parallel efficiency, against the best layout at the smallest size: 1 is perfect."""
+    """Parallel efficiency, against the best layout at the smallest size: 1 is perfect. The work that it compares are node-hours."""
 
 
 class Choice(Costed):

@@ -100,8 +100,9 @@ class Partition(Fact):
     """Whether jobs that name no partition go there."""
     only_if_named: bool = False
     """Whether jobs go there only if they name it, as where each needs a reservation; of the default, it says nothing."""
-    whole_nodes: bool = False
-    """Whether each job gets whole nodes, also if it asks for a part of them."""
+    whole_nodes: bool | None = None
+    """Whether each job gets whole nodes, also if it asks for a part of them; ``false``: it gets, and is charged for, the part that it asks
+    for. Not given: unknown."""
     shared_nodes: bool = False
     """Whether no job gets a node for itself, because others have cores there that jobs of this partition do not get."""
     max_nodes: Count | None = None

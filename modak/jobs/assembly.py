@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final
@@ -35,9 +34,6 @@ _BIND_THEMSELVES: Final = frozenset({"mpirun", "none"})
 """Launchers that are not the scheduler's, so that they do not know which cores are the job's."""
 _IN_PYTHON: Final = frozenset({"ai_training", "ai_inference", "big_data"})
 """Kinds of applications that are written in Python, also where the command does not show it (``papermill``, ``./train.sh``)."""
-_OF_CORES: Final = re.compile(r"\{(?:core|cpu|rank|thread)|-pe ")
-"""In a site's words for nodes, what asks for a part of one, as the slots of Grid Engine's parallel environment do: without any, the site
-gives whole ones."""
 
 
 @dataclass(frozen=True)
@@ -203,11 +199,10 @@ def _on_any_cores(spec: JobSpec, target: Target, *, exclusive: bool) -> tuple[Jo
     """The job with nothing bound to cores, if it has a part of its nodes, and only the scheduler may know which. ``exclusive``: it asks for
     its nodes for itself."""
     scheduler = plugins.find("schedulers", target.scheduler)
-    has, own, required = spec.resources, spec.resource_directives, target.system.mandatory_directives if target.system else ()
+    has = spec.resources
     cores, there = has.cores_per_node, has.node_cores or 0
     whole = target.gives_whole_nodes or (exclusive and scheduler.exclusive) or 0 < there <= cores
-    whole = whole or bool(own and not _OF_CORES.search(" ".join((*own, *required))))
-    if whole or spec.launcher not in _BIND_THEMSELVES or scheduler.own_cores:
+    if whole or target.asks_for_whole_nodes or spec.launcher not in _BIND_THEMSELVES or scheduler.own_cores:
         return spec, ()
     part = f"the job has {cores} of a node's {there} cores" if there else f"a node may have more than the job's {counted(cores, 'core')}"
     why = f"{part}, and what binds itself takes the first ones, as other jobs there may do"

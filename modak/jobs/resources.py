@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from modak.choosing.memory import cores_of_rank, field_of_need, gigabytes, needed_gb
+from modak.choosing.memory import cores_of_rank, field_of_need, gigabytes, given_gb, needed_gb
 from modak.choosing.shapes import Shape
 from modak.choosing.software import gpu_vendor
 from modak.dsl import Request
@@ -63,7 +63,7 @@ def with_memory(request: Request, target: Target, has: Resources, seconds: int |
     has = changed(has, memory_share=share)
     if options.memory_limit or options.minimum_memory_per_processor or target.partition.resource_directives:
         return has
-    given = _given_gb(target, cores) * 1e9
+    given = given_gb(target, cores) * 1e9
     if given > most * 1e9 + 1 or (limit and not given):
         return changed(has, memory_per_node=round(most * 1e9))
     return changed(has, memory_per_node=share) if 0 < given < share else has
@@ -81,15 +81,6 @@ def total_ranks(request: Request, shape: Shape, nodes: int) -> int | None:
     """The number of ranks in the request, if it is not nodes x ranks per node."""
     asked = request.application.mpi_ranks
     return asked if asked and asked < nodes * shape.ranks_per_node else None
-
-
-def _given_gb(target: Target, cores: int) -> float:
-    """What the scheduler gives a job with so many cores of a node that asks for no memory; 0: enough, or not known."""
-    partition, node, system = target.partition, target.node, target.system
-    if not (partition and node and system and target.is_recorded):
-        return 0.0
-    cpus = min(cores, node.usable_cores) * (node.threads_per_core if system.cpu_unit == "thread" else 1)
-    return partition.default_memory_gb or (partition.default_memory_per_cpu_gb or 0.0) * cpus
 
 
 def _oversubscribed(target: Target, shape: Shape) -> bool:
@@ -168,7 +159,7 @@ def why_memory(request: Request, target: Target, has: Resources, seconds: int | 
     """The reason for memory that the request does not ask for."""
     if has.memory_per_node is None or request.job_options.memory_limit:
         return ()
-    asked, given = f"memory: {size(has.memory_per_node)} of each node", _given_gb(target, has.cores_per_node) * 1e9
+    asked, given = f"memory: {size(has.memory_per_node)} of each node", given_gb(target, has.cores_per_node) * 1e9
     queue = target.limits_for(has.nodes, seconds)
     if not given:
         return (f"{asked}, all that a job may have; {target.title} may reject one that asks for no memory: it may get more",)
@@ -183,7 +174,7 @@ def _memory_of_node(request: Request, target: Target, spec: JobSpec) -> tuple[fl
     """The GB of each node that the job gets or, if that is more, needs (0: not known), and the field of the request that says so."""
     has, site = spec.resources, any("{memory_mib" in text for text in spec.resource_directives)
     asked = has.node_memory or (has.memory_share if site else 0) or 0
-    given = asked / 1e9 or _given_gb(target, has.cores_per_node)
+    given = asked / 1e9 or given_gb(target, has.cores_per_node)
     needed = needed_gb(request, has.ranks_per_node)
     if given < needed:
         return needed, field_of_need(request)

@@ -146,7 +146,10 @@ PLAIN: Final[Mapping[str, Reader]] = {
         section_of(
             dsl.Objective,
             also={"minimize": "minimise"},
-            minimise=choice(dsl.Objective.allowed("minimise"), {"runtime": "time"}),
+            minimise=choice(
+                dsl.Objective.allowed("minimise"),
+                {"runtime": "time", **dict.fromkeys(("core_hours", "cpu_hours", "gpu_hours"), "node_hours")},
+            ),
             confidence=share,
         )
     ),

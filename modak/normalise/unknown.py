@@ -44,6 +44,10 @@ _NOT_HERE: Final[Mapping[str, str]] = {
     ),
     "image": "application.container_runtime names an image",
     **dict.fromkeys(("job_options", "target", "optimisation", "optimization"), "it is a section of its own, directly in 'job'"),
+    **dict.fromkeys(
+        ("budget_core_hours", "budget_cpu_hours", "budget_gpu_hours"),
+        "budget_node_hours is the limit: divide by the cores, or GPUs, of a node",
+    ),
     **dict.fromkeys(("working_directory", "workdir", "work_dir", "cwd", "chdir"), "a job starts in the folder from which it is submitted"),
 }
 """What requests are often expected to have, and where it is instead."""

@@ -17,7 +17,7 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.wording import A_GUESS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
-from modak.text.amounts import as_given, counted, plain, span
+from modak.text.amounts import as_given, counted, plain, share, span
 from modak.text.units import clock
 
 UNKNOWN: Final = (
@@ -55,7 +55,8 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     meets = worst <= wanted.deadline_s
     order = np.lexsort((scored.time, scored.nodes, ~meets)) if meets.any() else np.argsort(worst, kind="stable")
     best = int(order[0])
-    at = int(scored.nodes[best])
+    at, charged = int(scored.nodes[best]), float(scored.charged[best])
+    of_nodes = f"{'' if charged == at else f'{share(charged / at)} of '}{counted(at, 'node')}"
     predicted = evidence.prediction(best)
     lower, value, upper = (_fewest(scored, wanted.deadline_s, edge) for edge in (0.05, wanted.confidence, max(0.95, wanted.confidence)))
     why = _why(scored, best, wanted, met=bool(meets.any()), possible=lower is not None)
@@ -69,7 +70,7 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
         feasible=bool(meets.any()),
         nodes=Figure(value=value, lower=lower, upper=upper, level=time.level, unit="nodes", basis=time.basis, why=why),
         time=time,
-        node_hours=time.mapped(lambda seconds: seconds * at / 3600, "node-hours", f"{counted(at, 'node')} x the time"),
+        node_hours=time.mapped(lambda seconds: seconds * charged / 3600, "node-hours", f"{of_nodes} x the time"),
         at=at,
         layout=_way_to_run(shape),
         shape=shape,

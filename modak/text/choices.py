@@ -7,12 +7,14 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from modak.text.amounts import cell, counted, span
+from modak.text.amounts import cell, counted, share, span
 
 INTERVAL: Final = "90% interval"
 """All predictions have intervals of that level."""
 AMOUNTS: Final[Mapping[str, tuple[str, str]]] = {"node-hours": ("node_hours", ""), "energy": ("energy_kwh", " kWh"), "cost": ("cost", "")}
 """What a choice takes, as objectives call it, each with its field and its unit."""
+HOURS: Final[Mapping[str, str]] = {"core-hours": "core_hours", "GPU-hours": "gpu_hours"}
+"""Node-hours as other sites count them, with the field of each."""
 COLUMNS: Final = (
     *("nodes", "ranks/node", "threads", "GPUs", "time", INTERVAL, "basis", "doublings beyond"),
     *(f"{name}{unit}" for name, (_, unit) in AMOUNTS.items()),
@@ -55,7 +57,10 @@ def configuration(made: Mapping[str, Any]) -> dict[str, str]:
         "layout": layout + (f", {counted(gpus, 'GPU')} per node" if gpus else ""),
         "variant": _variant(chosen),
         "predicted time": predicted(prediction),
-        **{name: _spent(made.get(field), prediction, unit) for name, (field, unit) in AMOUNTS.items()},
+        **{
+            name: _spent(made.get(field), prediction, unit, _charged(made) if field == "node_hours" else "")
+            for name, (field, unit) in AMOUNTS.items()
+        },
         "wall time limit": span(made["wall_time_s"]) if made.get("wall_time_s") else "",
         "image": _image(made),
     }
@@ -137,12 +142,20 @@ def _interval(prediction: Mapping[str, Any]) -> str:
     return f"{span(prediction['lower'])} – {span(prediction['upper'])}"
 
 
-def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "") -> str:
-    """An amount that is proportional to the time (node-hours, energy, cost), with the interval of the time."""
+def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "", beside: str = "") -> str:
+    """An amount that is proportional to the time (node-hours, energy, cost), with the interval of the time. ``beside``: more on it."""
     if amount is None or prediction.get("lower") is None:
         return cell(amount)
     lower, upper = (cell(amount * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
-    return f"{cell(amount)}{unit} ({prediction['level']:.0%} interval {lower} – {upper})"
+    return f"{cell(amount)}{unit} ({beside}{prediction['level']:.0%} interval {lower} – {upper})"
+
+
+def _charged(made: Mapping[str, Any]) -> str:
+    """Node-hours as other sites count them, and of which part of a node they are."""
+    amounts = [f"{cell(made[field])} {name}" for name, field in HOURS.items() if made.get(field)]
+    part = f"{share(made['node_share'])} of {'a' if made['configuration']['nodes'] == 1 else 'each'} node" if made.get("node_share") else ""
+    said = ", ".join(filter(None, (*amounts, part)))
+    return f"{said}; " if said else ""
 
 
 def _image(made: Mapping[str, Any]) -> str:

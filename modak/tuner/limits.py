@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from modak.choosing.decision import decide
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts
@@ -15,7 +16,7 @@ from modak.text.amounts import as_given, counted, plain
 from modak.tuner.study import Study, Trial
 from modak.tuning.space import Grid, Point
 from modak.tuning.surrogate import Promise, promise
-from modak.tuning.trial import LEAST_LIMIT_S, limit_of
+from modak.tuning.trial import LEAST_LIMIT_S, limit_of, set_to
 
 TRIALS: Final = 30
 """Trials of a search for which neither the command nor the request gives a number."""
@@ -111,7 +112,7 @@ class SearchLimits:
 
     def _left(self, active: Sequence[Trial]) -> float:
         """Node-seconds left for further trials, after those that run and the comparison of best and default."""
-        running = sum(one.run.nodes * (one.run.limit_s or 0.0) for one in active)
+        running = sum(one.run.taken * (one.run.limit_s or 0.0) for one in active)
         return 3600 * ((self.options.budget_node_hours or 0.0) - self.study.node_hours()) - running - self._kept()
 
     def _kept(self) -> float:
@@ -129,10 +130,16 @@ class SearchLimits:
         """Seconds after which a trial of that point is ended, because it cannot be the best, the budget is used, or the queue ends it."""
         layout = self.space.of_kind("layout", point)
         nodes = int(layout.get("node_count", self.base.job_options.node_count or 1))
-        wanted, longest = self._wanted_limit(nodes), resolve(self.base, self.facts).max_wall_time_s(nodes)
+        target = resolve(self.base, self.facts)
+        wanted, longest = self._wanted_limit(self._taken(point) if target.shares_nodes else nodes), target.max_wall_time_s(nodes)
         return min(wanted, longest) if wanted and longest else wanted
 
-    def _wanted_limit(self, nodes: int) -> float | None:
+    def _taken(self, point: Point) -> float:
+        """The nodes that a trial of that point takes, with parts of them."""
+        found = decide(set_to(self.base, self.space, point), self.facts)
+        return float(found.scored.charged[found.best])
+
+    def _wanted_limit(self, nodes: float) -> float | None:
         times = [trial.run.seconds or 0.0 for trial in self._measured()]
         patience = limit_of(min(times)) if times else None
         if self.options.budget_node_hours is None:

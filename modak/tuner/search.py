@@ -149,7 +149,8 @@ class Search:
         (place / "result.json").unlink(missing_ok=True)
         script = place / "job.sh"
         write_all({script: answer.texts.job_script})
-        run = run.update(place, nodes=answer.plan.configuration.nodes, limit_s=limit or answer.plan.wall_time_s)
+        plan = answer.plan
+        run = run.update(place, nodes=plan.configuration.nodes, share=plan.node_share or 1.0, limit_s=limit or plan.wall_time_s)
         return run.update(place, job=self.runner.start(script, run.limit_s))
 
     def _finish_if_over(self, trial: Trial) -> bool:

@@ -41,6 +41,8 @@ class RunState:
     why: str = ""
     job: str | None = None
     nodes: int = 1
+    share: float = 1.0
+    """The part of each node that it takes."""
     limit_s: float | None = None
     began: float | None = None
     """Seconds since the epoch when it was first seen to run."""
@@ -55,14 +57,19 @@ class RunState:
     done: bool = False
 
     @property
+    def taken(self) -> float:
+        """The nodes that it takes, with parts of them."""
+        return self.nodes * self.share
+
+    @property
     def node_seconds(self) -> float:
         """Node-seconds from its begin to its end; 0: it has not ended."""
-        return self.nodes * (self.seconds or 0.0)
+        return self.taken * (self.seconds or 0.0)
 
     @property
     def node_hours(self) -> float:
         """Node-hours of the run, with those of an earlier start."""
-        return self.nodes * ((self.seconds or 0.0) + (self.interrupted_s or 0.0)) / 3600
+        return self.taken * ((self.seconds or 0.0) + (self.interrupted_s or 0.0)) / 3600
 
     @classmethod
     def read(cls, folder: Path) -> RunState:

@@ -345,9 +345,15 @@ def test_qualities_of_service_and_accounts_of_a_partition_are_entered() -> None:
 )
 def test_a_partition_that_gives_whole_nodes_is_entered_so(exclusive: str, usual: str) -> None:
     """Otherwise jobs would ask for a part of the memory, and get that."""
-    whole, shared = limited(exclusive), limited(usual)
+    whole, shared = (limited(fields, "SelectType = select/cons_tres") for fields in (exclusive, usual))
     assert (partition(whole, "batch").whole_nodes, partition(shared, "batch").whole_nodes) == (True, False)
     assert "partitions.batch.whole_nodes" in [one.field for one in drift(shared.system, whole.system)]
+
+
+@pytest.mark.parametrize(("config", "whole"), [("SelectType = select/linear", True), ("", None)], ids=["linear", "unknown"])
+def test_how_the_cluster_selects_nodes_says_whether_jobs_share_them(config: str, whole: bool | None) -> None:
+    """``select/linear`` gives each job whole nodes, whatever its partition says."""
+    assert partition(limited("OverSubscribe=NO", config), "batch").whole_nodes is whole
 
 
 @pytest.mark.parametrize("accounts", ["a" * 30 + ",b" * 1200, "chem,a&b"], ids=["cut", "no name"])

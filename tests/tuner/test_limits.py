@@ -9,11 +9,14 @@ from typing import NamedTuple
 
 import pytest
 
-from modak.facts import Facts
+from modak.dsl import Request
+from modak.facts import Facts, Node, Partition
 from modak.tuner.limits import SearchLimits, SearchOptions
 from modak.tuner.study import RunState, opened
 from modak.tuning.request import grid_of
 from modak.tuning.trial import identity, limit_of
+from tests.choosing.asked import asked
+from tests.systems import site
 from tests.tuning.requests import based, request_of
 
 
@@ -91,3 +94,31 @@ def test_a_trial_is_ended_where_it_cannot_be_the_best(tmp_path: Path) -> None:
     """By what the fastest one took; how soon another one failed says nothing."""
     with limits_after(tmp_path, [*HOURS, Ended(1, None, 3)], SearchOptions()) as limits:
         assert limits.of_trial((7,)) == limit_of(900)
+
+
+def on_half_a_node(whole_nodes: bool) -> tuple[Request, Facts]:
+    """A job of two of four cores, whose number of threads is to be tuned."""
+    node = Node(processor="any", sockets=1, cores=4)
+    system = site(node, partitions=(Partition(name="main", nodes=1, node=node, whole_nodes=whole_nodes),))
+    program = {"app_type": "other", "executable": "./a", "threads": 2}
+    tuned = {"enable_autotuning": True, "autotuning": {"tuner": "autotune", "space": {"layout": {"threads": [1, 2, 4]}}}}
+    options = {"node_count": 1, "process_count_per_node": 1, "wall_time_limit": "5:00:00"}
+    named = {"application__" + name: value for name, value in program.items()}
+    return asked("site", "toy", job_options=options, optimisation=tuned, **named), Facts(version="", systems={"site": system})
+
+
+@pytest.mark.parametrize(("whole", "seconds"), [(False, {1: 14400, 2: 7200, 4: 3600}), (True, {1: 3600, 2: 3600, 4: 3600})])
+def test_a_trial_on_a_part_of_a_node_uses_as_much_of_the_budget(tmp_path: Path, whole: bool, seconds: dict[int, float]) -> None:
+    """A node-hour is four hours on one of its four cores, where jobs share it."""
+    base, facts = on_half_a_node(whole)
+    space = grid_of(base)
+    with opened(tmp_path, space, identity(base), {}) as study:
+        limits = SearchLimits(base, facts, space, study, SearchOptions(budget_node_hours=1, confirm=0))
+        (threads,) = space.parameters
+        assert {int(value): limits.of_trial((place,)) for place, value in enumerate(threads.values)} == seconds
+
+
+@pytest.mark.parametrize(("share", "hours"), [(1.0, 3.0), (0.25, 0.75)])
+def test_node_hours_of_a_run_are_of_the_part_that_it_takes(share: float, hours: float) -> None:
+    """Also those of a start that was interrupted."""
+    assert RunState(nodes=2, share=share, seconds=3600, interrupted_s=1800).node_hours == hours

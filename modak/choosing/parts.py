@@ -1,0 +1,77 @@
+"""The part of a node that a job takes, and is charged for, where jobs share nodes: the largest of its parts of cores, GPUs and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from modak import plugins
+from modak.arrays import Array
+from modak.choosing.memory import cores_of_rank, given_gb, needed_gb
+from modak.choosing.shapes import Shape
+from modak.dsl import Request
+from modak.target import Target
+from modak.text.amounts import plain
+
+
+class Part(NamedTuple):
+    """So many of the cores of a node, of its GPUs, or of its memory."""
+
+    taken: float
+    of: float
+    what: str
+
+    @property
+    def share(self) -> float:
+        """As a fraction of the node."""
+        return min(1.0, self.taken / self.of)
+
+    def __str__(self) -> str:
+        return f"{plain(self.taken)} of {plain(self.of)} {self.what}"
+
+
+def part_of_node(request: Request, target: Target, shape: Shape) -> Part | None:
+    """What a job takes most of on each of its nodes, as its script asks for it; ``None``: it gets whole nodes, or what a node has is
+    unknown. Whether other jobs may have the rest, :attr:`modak.target.Target.shares_nodes` says.
+
+    Memory counts where the script asks for more than goes with the cores.
+    """
+    node, options = target.whole_node, request.job_options
+    alone = options.node_exclusive and plugins.find("schedulers", target.scheduler).exclusive
+    if node is None or alone or not target.is_recorded or target.gives_whole_nodes or target.asks_for_whole_nodes:
+        return None
+    cores = min(shape.ranks_per_node * cores_of_rank(request, target, shape), node.usable_cores)
+    memory = _memory_gb(request, target, shape.ranks_per_node, cores)
+    parts = (
+        Part(shape.gpus_per_node, node.accelerators, "GPUs"),
+        Part(cores, node.usable_cores, "cores"),
+        Part(memory, node.job_memory_gb or 0.0, "GB of memory"),
+    )
+    largest = max((one for one in parts if one.of), key=lambda one: one.share)
+    return largest if largest.share < 1 else None
+
+
+def _memory_gb(request: Request, target: Target, ranks: int, cores: int) -> float:
+    """The memory of a node that a script asks for: what the request states or needs, or all, where a job that asks for none would get
+    more; 0: none, or the part of its cores."""
+    options, own = request.job_options, target.partition.resource_directives if target.partition else ()
+    if own and not any("{memory" in text for text in own):
+        return 0.0
+    if asked := max(options.memory_limit or 0, (options.minimum_memory_per_processor or 0) * cores):
+        return asked / 1e9
+    usable, needed = target.whole_node.usable_memory_gb if target.whole_node else None, needed_gb(request, ranks)
+    given = 0.0 if own else given_gb(target, cores)
+    if usable is None or given > usable:
+        return usable or 0.0
+    return needed if own or 0 < given < needed else 0.0
+
+
+def shares_of_node(request: Request, target: Target, shapes: Iterable[Shape]) -> Array | None:
+    """The fraction of a node that a job of each shape is charged for; ``None``: all of it, because jobs do not share nodes there, as far
+    as is known."""
+    if not target.shares_nodes:
+        return None
+    parts = (part_of_node(request, target, shape) for shape in shapes)
+    return np.array([1.0 if part is None else part.share for part in parts])
