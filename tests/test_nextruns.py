@@ -412,7 +412,8 @@ def test_node_hours_energy_and_cost_of_a_run_are_of_the_same_time(known: Known) 
     assert runs
     for run in runs:
         started = run["configuration"]["nodes"] * (run["prediction"]["value"] + START_UP_S) / 3600
-        assert [run["node_hours"], run["energy_kwh"], run["cost"]] == pytest.approx([started, started * 0.4, started * 0.5])
+        of_run = [run[name] for name in ("node_hours", "core_hours", "energy_kwh", "cost")]
+        assert of_run == pytest.approx([started, started * 48, started * 0.4, started * 0.5])
 
 
 def test_probabilities_are_of_layouts_and_sum_to_one(after_few: Programme) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from modak.facts import Facts, Node, Partition
+from modak.nextruns import Programme, next_runs
 from modak.optimise import Answer, optimise
 from modak.perfmodel import fit
 from modak.text.choices import configuration
@@ -165,3 +166,23 @@ def test_the_reasons_say_which_part_is_counted(whole: bool | None, options: dict
 def test_an_array_takes_as_many_parts_as_it_has_jobs() -> None:
     """Ten jobs of 0.09375 node-hours."""
     assert any("all together take 0.9375 node-hours" in line for line in of(sharing(), {**FOUR, "job_array": "0-9"}).plan.advice)
+
+
+def planned(whole: bool | None, **objective: Any) -> Programme:
+    """The next runs worth measuring."""
+    program = {"app_type": "mpi", "executable": "./solver", "threads": 1}
+    named: dict[str, Any] = {"application__" + name: value for name, value in program.items()}
+    return next_runs(asked("site", optimisation={"objective": objective}, **named), sharing(whole=whole))
+
+
+def test_the_next_runs_take_parts_of_nodes() -> None:
+    """One of 64 cores for 20,000 seconds, and two minutes for the start of the job."""
+    assert any(
+        "run 1 node x 1x1 several times (0.0873 node-hours each time)" in note for note in planned(False, minimise="node_hours").notes
+    )
+
+
+def test_what_may_be_chosen_by_default_is_the_same_where_jobs_share_nodes() -> None:
+    """The default counts whole nodes, in each draw of times, too."""
+    likely, whole = ([(one.choice.configuration, one.probability) for one in planned(known).likely] for known in (False, None))
+    assert likely == whole

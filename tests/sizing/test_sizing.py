@@ -209,6 +209,27 @@ def test_the_answer_says_how_the_nodes_are_used(known: Callable[[str | None], Fa
     assert (one.gpus.value, one.gpus.why, one.idle_gpus_per_node) == (4, "4 per node, of which the run uses 1", 3)
 
 
+@pytest.mark.parametrize(("whole", "hours", "why"), [(None, 1.0, "1 node x the time"), (False, 0.25, "25% of 1 node x the time")])
+def test_node_hours_are_of_the_part_of_a_node_where_jobs_share_it(
+    known: Callable[[str | None], Facts], guide: Guide, whole: bool | None, hours: float, why: str
+) -> None:
+    """One of four GPUs for an hour."""
+    name = "skylake-bronze-1080ti"
+    models = fit([ran(3600, application="net", system=name, nodes=1, ranks_per_node=1, gpus_per_node=1)])
+    facts = known(None)
+    (partition,) = facts.systems[name].partitions
+    there = facts.systems[name].model_copy(update={"partitions": (partition.model_copy(update={"whole_nodes": whole}),)})
+    request = asked(
+        target={"name": name},
+        workload={"application": "net"},
+        ai_training={"config": {"distributed_training": False}},
+        objective={"deadline": 10_000_000},
+    )
+    (one,) = size(request, replace(facts, systems={name: there}, models=models), guide).platforms
+    assert one.node_hours.value == pytest.approx(hours)
+    assert one.node_hours.why == why
+
+
 @pytest.mark.parametrize(("models", "feasible"), [(["openmp"], False), (["openmp", "mpi"], True)])
 def test_threads_alone_are_sized_on_one_node(known: Callable[[str | None], Facts], guide: Guide, models: list[str], feasible: bool) -> None:
     """Whatever the deadline: a program without MPI would only run there once more. Nothing is to be said of that."""

@@ -12,7 +12,7 @@ import pytest
 from modak.dsl import Request
 from modak.facts import Facts, Node, Partition
 from modak.tuner.limits import SearchLimits, SearchOptions
-from modak.tuner.study import RunState, opened
+from modak.tuner.study import RunState, Trial, opened
 from modak.tuning.request import grid_of
 from modak.tuning.trial import identity, limit_of
 from tests.choosing.asked import asked
@@ -116,6 +116,14 @@ def test_a_trial_on_a_part_of_a_node_uses_as_much_of_the_budget(tmp_path: Path, 
         limits = SearchLimits(base, facts, space, study, SearchOptions(budget_node_hours=1, confirm=0))
         (threads,) = space.parameters
         assert {int(value): limits.of_trial((place,)) for place, value in enumerate(threads.values)} == seconds
+
+
+@pytest.mark.parametrize(("share", "waits"), [(1.0, True), (0.25, False)])
+def test_another_trial_starts_beside_one_that_takes_little_of_the_budget(tmp_path: Path, share: float, waits: bool) -> None:
+    """Of one node-hour, a trial that may run two hours leaves nothing, or half."""
+    running = Trial(1, (1,), "running", None, RunState(share=share, limit_s=7200))
+    with limits_after(tmp_path, [], SearchOptions(budget_node_hours=1, confirm=0)) as limits:
+        assert limits.waits([running]) is waits
 
 
 @pytest.mark.parametrize(("share", "hours"), [(1.0, 3.0), (0.25, 0.75)])

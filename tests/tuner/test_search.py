@@ -203,6 +203,18 @@ def test_a_layout_that_does_not_fit_the_nodes_is_not_tried(work: Path, capsys: p
     assert "threads=1 (1 rank x 3 threads exceed the 1 hardware threads of a node" in tried[3]["fault"]
 
 
+def test_a_trial_takes_its_part_of_a_node_where_jobs_share_it(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One or two of four cores."""
+    (work / "four.toml").write_text(SINGLE.replace("cores = 1", "cores = 4").replace("nodes = 1", "nodes = 1\nwhole_nodes = false"))
+    assert main(["systems", "add", "four.toml"]) == 0
+    capsys.readouterr()
+    job = document(space={"environment": {"LEVEL": [1]}, "options": {"-n": [5]}, "layout": {"threads": [1, 2]}})
+    job["job"]["target"] = {"name": "single"}
+    trials = [one for one in tuned(capsys, job, "--confirm", "0", "--gain", "0", "--budget", "1")["trials"] if one["job"]]
+    runs = {one["setting"]["threads"]: RunState.read(work / "tuning-job" / f"trial-{one['number']:04d}") for one in trials}
+    assert {threads: run.share for threads, run in runs.items()} == {1: 0.25, 2: 0.5}
+
+
 def test_an_interrupted_trial_is_started_once_more(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A cancelled job says nothing about its setting, nor that the job fails; its time is counted."""
     (work / "program.sh").write_text(PROGRAM.replace("sleep 0.01", "if mkdir interrupted 2>/dev/null; then exit 143; fi"))
