@@ -27,7 +27,7 @@ LEAST_DAYS: Final = 4
 """Days of equal weight on each side of it: fewer may all have been busy ones."""
 LEAST_SHIFT: Final = math.log(1.02)
 """What does not exceed this for sure is none: choices that differ so little are alike, too."""
-SURE: Final = 1.5
+SURE: Final = 2.0
 """A shift exceeds its 95% interval by this factor: its day is the most striking one of many. From simulated loads (decision 115)."""
 LASTING: Final = 0.8
 """The most that a day may tell of the next one."""

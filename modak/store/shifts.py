@@ -4,7 +4,6 @@ results from before count as what they would be since."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, select, update
@@ -28,11 +27,12 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[str
     """Look for shifts on the systems of these series. Series that one concerns have it noted from now on, and others no more. A sentence
     for each of all runs on a system, or of an application of these series."""
     own, said = OwnNames(connection), list[str]()
-    on_systems = grouped((own.key(key) for key in touched.values() if key.system), attrgetter("system"))
+    named = grouped((number for number, key in touched.items() if key.system), lambda number: own.key(touched[number]).system or "")
+    on_systems = {system: numbers for system, numbers in named.items() if _say_when(connection, numbers)}
     spelt = connection.scalars(select(series.c.system).where(series.c.system.is_not(None)).distinct()).all() if on_systems else ()
     most = MOST_RUNS // max(len(on_systems), 1)
-    for system, keys in on_systems.items():
-        names, applications = own.called(system), {None, *(key.application for key in keys)}
+    for system, numbers in on_systems.items():
+        names, applications = own.called(system), {None, *(touched[number].application for number in numbers)}
         rows = _series(connection, [name for name in spelt if same_name(name) in names])
         runs = _runs(connection, rows, most)
         found = of_system(runs)
@@ -41,6 +41,12 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[str
         _note(connection, [row for row in rows if row.id in read or len(runs) < most], concerned)
         said += [sentence(one, system, name) for name, one in found if name in applications]
     return said
+
+
+def _say_when(connection: Connection, numbers: Sequence[int]) -> bool:
+    """Whether results of these series have times: most systems have none, and many results, which are not all looked at."""
+    timed = select(results.c.id).where(results.c.measured_at != UNKNOWN).limit(1)
+    return any(connection.execute(timed.where(results.c.series_id.in_(part))).first() for part in chunks(numbers, SERIES_AT_ONCE))
 
 
 def noted(connection: Connection, application: str) -> tuple[Shifted, ...]:
