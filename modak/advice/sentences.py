@@ -27,6 +27,7 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.repeats import scatters
 from modak.perfmodel.wording import A_GUESS
 from modak.results.metrics import UNITS_OF_WORK, metric, work_unit
+from modak.results.shifts import longer
 from modak.text.amounts import as_given, cell, counted, listed, plain, span
 from modak.text.grammar import indices
 from modak.text.units import clock
@@ -43,6 +44,7 @@ def advise(chosen: Chosen, held: Sequence[Rule]) -> tuple[str, ...]:
     own = (
         _pilot(chosen),
         _doubted(chosen),
+        _shifted(chosen),
         _length(chosen),
         _start_up(chosen),
         _work_unsaid(chosen),
@@ -178,6 +180,16 @@ def _doubted(chosen: Chosen) -> str | None:
 def _look_at_doubted(application: str) -> str:
     listed_by = f"'modak results list --doubted --application {shlex.quote(application)}'"
     return f"{listed_by} shows why, and 'modak results confirm' accepts right ones"
+
+
+def _shifted(chosen: Chosen) -> str | None:
+    """That results from before a day were scaled to what runs take since then."""
+    one = chosen.shifted
+    if one is None or not chosen.is_predicted:
+        return None
+    where = f"--application {shlex.quote(one.series.application)} --system {shlex.quote(str(one.series.system))}"
+    shown = f"'modak results compare measured_at {where}' shows it"
+    return f"since {one.since} runs take {longer(one.ratio)}, and results from before were scaled to that: {shown}"
 
 
 def _length(chosen: Chosen) -> str | None:

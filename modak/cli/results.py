@@ -254,12 +254,13 @@ def _outcome(count: int, loads: int, chosen: Selection, what: str, rest: str) ->
 
 @app.command()
 def compare(
-    by: Annotated[
-        str, typer.Argument(metavar="COLUMN", help="system, framework_version, compiler, … or params.NAME; or measured_at with a date.")
-    ],
+    by: Annotated[str, typer.Argument(metavar="COLUMN", help="system, framework_version, compiler, … or params.NAME; or measured_at.")],
     values: Annotated[
         list[str] | None,
-        typer.Argument(metavar="VALUE", help="Only these values, compared with the first; default: all. A date: before it and since it."),
+        typer.Argument(
+            metavar="VALUE",
+            help="Only these values, compared with the first; default: all. A date: before it and since it; default: found.",
+        ),
     ] = None,
     application: common.Application = None,
     system: common.System = None,
@@ -276,6 +277,9 @@ def compare(
 
     by = _column(by)
     filters, seen, told = _filters(application, system, metric, where), set[str](), set[str]()
+    if by == WHEN and not values:
+        _shifts(filters, as_json=as_json)
+        return
     if when := _date(values) if by == WHEN else None:
         values = [f"before {when}", f"since {when}"]
     alike = partial(spelt_alike, by=by, values=values or (), own=common.own_names())
@@ -298,6 +302,25 @@ def compare(
         show.document([asdict(pair) for pair in pairs])
         return
     _ratios(by, pairs)
+
+
+def _shifts(filters: Mapping[str, str], *, as_json: bool) -> None:
+    """The days since which runs take longer, or less, without being told any."""
+    from modak.ingest.values import reader
+    from modak.results import shifts
+    from modak.results.comparison import spelt_alike
+
+    read = reader(WHEN, datetime.now(UTC))
+    rows = spelt_alike(common.every_result(filters), WHEN, (), common.own_names())
+    on_systems = shifts.on_systems((row, read(row[WHEN])) for row in rows if row.get(WHEN))
+    found = [(system, name, shift) for system, runs in on_systems.items() for name, shift in shifts.of_system(runs)]
+    if as_json:
+        show.document([shifts.document(shift, system, name) for system, name, shift in found])
+        return
+    for system, name, shift in found:
+        typer.echo(show.folded(shifts.sentence(shift, system, name), "", "  "))
+    if not found:
+        show.note("no day is seen since which runs take longer, or less; with a date, runs from before it are compared with those since it")
 
 
 def _ratios(by: str, pairs: Sequence[ComparedPair]) -> None:

@@ -19,7 +19,7 @@ from modak.facts.names import (
     same_text,
     same_version,
 )
-from modak.facts.results import Doubted, Failed, Layout, Result, SeriesKey, parameter, parameters
+from modak.facts.results import Doubted, Failed, Layout, Result, SeriesKey, Shifted, parameter, parameters
 from modak.facts.rules import Condition, Rule
 from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System, own_names
 
@@ -53,6 +53,7 @@ __all__ = [
     "Rule",
     "RuntimePolicy",
     "SeriesKey",
+    "Shifted",
     "Source",
     "StorageClass",
     "System",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime
 from operator import itemgetter
 from typing import Annotated, Final, Literal, get_args
 
@@ -124,3 +124,12 @@ class Doubted(Fact):
     series: SeriesKey
     layout: Layout
     count: int
+
+
+class Shifted(Fact):
+    """A series with results from before and since a day from which on runs take longer, or less."""
+
+    series: SeriesKey
+    since: date
+    ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    """Of what they take since then to what they took before."""

@@ -152,14 +152,14 @@ def _pair(equal: Mapping[str, Any], one: Measured, other: Measured, scatter: tup
     (name, first), (other_name, second), (deviation, freedom) = one, other, scatter
     medians = (median(first), median(second))
     ratio = medians[1] / medians[0]
-    error = deviation * math.sqrt(_variance_of_median(len(first)) + _variance_of_median(len(second)))
+    error = deviation * math.sqrt(variance_of_median(len(first)) + variance_of_median(len(second)))
     beyond = abs(math.log(ratio)) > quantile(freedom) * error if freedom else None
     less = metric(equal["metric"], equal.get("unit")).better == "lower"
     better = None if ratio == 1 else name if (ratio > 1) == less else other_name
     return ComparedPair(equal, name, other_name, medians, (len(first), len(second)), ratio, better, beyond)
 
 
-def _variance_of_median(count: int) -> float:
+def variance_of_median(count: float) -> float:
     """The variance of a median of so many normal values, in units of that of one (within 2 % for odd counts, at most a sixth too large)."""
     return 1 / count if count < 3 else math.pi / (2 * count + math.pi - 2)
 

@@ -19,6 +19,7 @@ from modak.perfmodel import merging
 from modak.perfmodel.cells import Cell, gathered
 from modak.perfmodel.curves import FIT_VERSION, Curve, fit_cells
 from modak.perfmodel.forms import fingerprint
+from modak.store import shifts
 from modak.store.engine import chunks
 from modak.store.schema import STANDING, models, results, series
 from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, from_row, key_hash, of_same_runs
@@ -93,8 +94,8 @@ def _found(connection: Connection, chosen: Iterable[Select[Any]], behind: Mappin
 def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterable[Cell]:
     """The cells of the series with these numbers, by series; one for all series that are one under their system's own name."""
     found: dict[tuple[str, Sequence[int]], Cell] = {}
-    columns = (results.c.series_id, results.c.id, results.c.value, *(results.c[name] for name in LAYOUT))
     for numbers in chunks(list(keys), SERIES_AT_ONCE):
+        columns = (results.c.series_id, results.c.id, shifts.value(connection, numbers), *(results.c[name] for name in LAYOUT))
         chosen = select(*columns).where(results.c.series_id.in_(numbers), STANDING)
         rows = connection.execute(chosen.order_by(results.c.series_id).execution_options(yield_per=_ROWS_AT_ONCE))
         for number, of_one in groupby(rows, key=itemgetter(0)):

@@ -96,6 +96,7 @@ def load(
     if reviewed.lifted:
         lifted = counted(len(reviewed.lifted), "result")
         state.notes.append(f"no longer suspicious beside the new results, and used by the models: {lifted}")
+    state.notes += reviewed.shifts
     return _report(connection, state, touched)
 
 

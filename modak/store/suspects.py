@@ -16,7 +16,7 @@ from modak.ingest.table import LAYOUT, layout
 from modak.ingest.values import reader
 from modak.results import failures, metrics, suspicion
 from modak.results.suspicion import LayoutRuns
-from modak.store import catalogue, replacing, samejobs
+from modak.store import catalogue, replacing, samejobs, shifts
 from modak.store.engine import chunks
 from modak.store.schema import DOUBTED, JUDGED, LEFT_OUT, loads, meta, now, results, series
 from modak.store.series import SERIES_AT_ONCE, OwnNames, by_number, carrying, text_ids
@@ -45,6 +45,8 @@ class Reviewed:
     """The numbers of the series that these results are of."""
     twice: int = 0
     """How many results had come under another name of their system, too, and count once now."""
+    shifts: list[str] = field(default_factory=list)
+    """Sentences on what runs take longer, or less, since some day."""
 
 
 @dataclass
@@ -86,6 +88,7 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> Reviewed
     for doubt_id, ids in changes.items():
         for part in chunks(ids):
             connection.execute(update(results).where(results.c.id.in_(part)).values(doubt_id=doubt_id))
+    found.shifts = shifts.review(connection, touched)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from modak.advice.sentences import FIGURES, advise
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import Shape
 from modak.dsl import Application, Data, JobOptions, Objective, Optimisation, Prediction, Request, Signal, StageIn, Workload
-from modak.facts import Result
+from modak.facts import Result, Shifted
 from modak.normalise import normalise
 from modak.optimise import Recommendation, optimise, recommend
 from modak.perfmodel import fit
@@ -47,6 +48,17 @@ def by(
 ) -> Recommendation:
     """The recommendation for ``solver`` with these results and no others."""
     return recommend(asked(system, optimisation={"workload": workload or {}}, **job), replace(known(None), models=fit(runs)))
+
+
+def test_results_from_before_a_shift_are_told(known: Known) -> None:
+    """Since when runs take longer, if it is their series that the prediction rests on."""
+    runs = [ran(80 / nodes, nodes=nodes) for nodes in (1, 2, 4)]
+    for application, count in (("solver", 1), ("another", 0)):
+        moved = Shifted(series=ran(1, application=application).series, since=date(2026, 3, 20), ratio=1.2)
+        facts = replace(known(None), models=fit(runs), shifted=(moved,))
+        advice = recommend(asked("supermuc-ng"), facts).advice
+        said = "since 2026-03-20 runs take 20% longer, and results from before were scaled to that: 'modak results compare measured_at "
+        assert sum(text.startswith(said) for text in advice) == count
 
 
 def of_sizes(*sizes: float, power: float = 1.0, **params: str) -> list[Result]:

@@ -414,10 +414,34 @@ def test_results_from_before_a_date_are_compared_with_those_since_it(run: Run, t
     assert pair["counts"] == [11, 9]
 
 
+def test_the_dates_to_compare_are_found(run: Run, tmp_path: Path) -> None:
+    """Since which runs take longer on a system; a load says it with the same words, and the commands in them work."""
+    compared = ("results", "compare", "measured_at", "--system", "here")
+    assert run(*compared, "--json")[1] == "[]\n"
+    assert run(*compared)[2].startswith("note: no day is seen since which runs take longer, or less; with a date, ")
+    days = [
+        (day, nodes, 400 / nodes * (1.2 if day >= 20 else 1) * (1 + 0.01 * (day * nodes % 3)))
+        for day in range(10, 28)
+        for nodes in (1, 2, 4)
+    ]
+    table = "".join(f"weekly,here,{nodes},wall_time,{seconds},2026-03-{day}\n" for day, nodes, seconds in days)
+    (tmp_path / "w.csv").write_text(f"application,system,nodes,metric,value,measured_at\n{table}")
+    _, _, told = run("load", "w.csv")
+    _, out, _ = run(*compared)
+    sentence = " ".join(out.split())
+    assert f"note: {sentence}\n" in told
+    (found,) = json.loads(run(*compared, "--json")[1])
+    assert (found["system"], found["application"], found["since"]) == ("here", "weekly", "2026-03-20")
+    assert (found["low"] < 1.2 < found["high"], found["configurations"], found["days_before"], found["days_since"]) == (True, 3, 10, 8)
+    compare, doubt = (text.split() for text in re.findall("'modak ([^']*)'", sentence))
+    assert run(*compare)[0] == 0
+    assert run(*doubt)[1].startswith("24 results measured since 2026-03-20")
+    assert run(*compared, "--json")[1] == "[]\n"
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ([], "measured_at: takes one date or instant: results from before it are compared with those since it"),
         ([""], "measured_at: takes one date or instant: results from before it are compared with those since it"),
         (["2026-03-20", "2026-03-21"], "measured_at: takes one date or instant: results from before it are compared with those since it"),
         (["20.3.2026"], "VALUE: allowed: a date (2026-03-01), or ISO 8601 with an offset: "),

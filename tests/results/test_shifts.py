@@ -1,0 +1,146 @@
+"""Since when runs take longer, or less."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from modak.results.shifts import Shift, TimedRun, date_of, of_system, on_systems, sentence, shift
+
+FIRST = 20_600
+"""The first day of runs."""
+
+
+def runs(
+    factor: Callable[[int, int], float], *, days: int = 20, several: int = 6, seed: int = 1, noise: float = 0.02, often: float = 1.0
+) -> list[TimedRun]:
+    """Runs of some configurations on days in a row, some 2% apart; ``factor``: of what they take, by configuration and day."""
+    chance = np.random.default_rng(seed)
+    return [
+        TimedRun("solver", (one,), FIRST + day, 100 * (one + 1) * factor(one, day) * math.exp(chance.normal(0, noise)))
+        for day in range(days)
+        for one in range(several)
+        if chance.random() < often
+    ]
+
+
+def since(day: int, ratio: float) -> Callable[[int, int], float]:
+    """All configurations take so many times as long since a day."""
+    return lambda _, at: ratio if at >= day else 1.0
+
+
+@pytest.mark.parametrize("ratio", [1.1, 1.5, 0.9])
+def test_a_shift_is_found_with_its_day_and_size(ratio: float) -> None:
+    """Slower or faster; its interval has the truth."""
+    found = shift(runs(since(12, ratio)))
+    assert found is not None
+    assert (found.day, found.days, len(found.ratios)) == (FIRST + 12, (12, 8), 6)
+    assert found.ratio == pytest.approx(ratio, rel=0.02)
+    assert found.interval[0] < ratio < found.interval[1]
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (runs(since(12, 1.0)), "nothing has changed"),
+        (runs(since(12, 1.02)), "hardly anything has"),
+        (runs(since(17, 1.3)), "three days may be busy ones"),
+        (runs(since(3, 1.3)), "so may those before it"),
+        (runs(since(12, 1.3), several=2), "two configurations may have got other data"),
+        (runs(lambda _, at: 1.3 if at in (5, 6, 13) else 1.0), "busy days are over"),
+        (runs(lambda one, at: 1.5 if one == 0 and at >= 12 else 1.0), "one configuration of six is not all of them"),
+        (runs(lambda one, at: 1.3 if one % 2 and at >= 12 else 1.0), "so are three of six"),
+        (runs(lambda _, at: 1 + 0.01 * at, noise=0.005), "a drift has no day"),
+        ([run for run in runs(since(12, 1.3)) if (run.configuration[0] < 3) == (run.day < FIRST + 12)], "none ran before and since"),
+        ([run for run in runs(since(12, 1.3)) if run.day == FIRST], "all ran on one day"),
+        ([], "there are no runs"),
+    ],
+)
+def test_there_is_none(made: list[TimedRun], why: str) -> None:
+    """Where something else explains what is seen."""
+    assert shift(made) is None, why
+
+
+def test_days_of_one_configuration_do_not_count_for_all() -> None:
+    """Nine of ten configurations ran on one day since, which may have been busy, however often the tenth did."""
+    rare = [run for run in runs(since(12, 1.3), several=10) if run.day <= FIRST + 12 or run.configuration == (0,)]
+    assert shift(rare) is None
+
+
+def test_an_outlier_hides_no_shift() -> None:
+    """A run that took ten times as long, and another that took a tenth."""
+    made = runs(since(12, 1.15))
+    made[5], made[-9] = made[5]._replace(cost=10 * made[5].cost), made[-9]._replace(cost=made[-9].cost / 10)
+    found = shift(made)
+    assert found is not None
+    assert found.day == FIRST + 12
+    assert found.ratio == pytest.approx(1.15, rel=0.01)
+
+
+def test_many_runs_of_a_day_tell_as_much_as_one() -> None:
+    """Three busy days are not more with fifty runs on each."""
+    assert shift([run for run in runs(since(17, 1.3)) for _ in range(50)]) is None
+
+
+def test_unchanged_runs_raise_no_alarm() -> None:
+    """Of a hundred series that grow day by day, whose days and runs scatter with heavy tails, none does in the last eight loads."""
+    chance = np.random.default_rng(7)
+    for seed in range(100):
+        days = np.exp(0.03 * chance.standard_t(3, 24))
+        made = runs(lambda _, at, busy=days: float(busy[at]), days=24, several=8, seed=seed, often=0.5)  # type: ignore[misc]
+        assert not any(shift([run for run in made if run.day < FIRST + last]) for last in range(17, 25))
+
+
+def test_an_application_is_told_from_its_system() -> None:
+    """One of three that takes longer is named; if all do, the system is; if only one ran, that is named."""
+    one, *others = ([run._replace(application=name, configuration=(name, *run.configuration)) for run in made] for name, made in (
+        ("solver", runs(since(12, 1.2), seed=1)), ("heat", runs(since(12, 1.0), seed=2)), ("wave", runs(since(12, 1.0), seed=3))
+    ))  # fmt: skip
+    assert [name for name, _ in of_system([*one, *others[0], *others[1]])] == ["solver"]
+    assert [name for name, _ in of_system(one)] == ["solver"]
+    both = [run._replace(application="heat" if run.configuration[0] % 2 else "solver") for run in runs(since(12, 1.2))]
+    assert [name for name, _ in of_system(both)] == [None]
+
+
+def test_what_shows_a_shift() -> None:
+    """Configurations that ran before and since show at least half of it; those that did not tell nothing against it."""
+    found = Shift(FIRST, 1.2, (1.1, 1.3), (5, 5), {"a": 1.2, "b": 1.02})
+    assert [found.shows(several) for several in (["a"], ["b"], ["c"], ["a", "c"])] == [True, False, True, True]
+
+
+def test_a_sentence_names_the_commands() -> None:
+    """With names that a shell would split in quotes."""
+    text = sentence(Shift(FIRST, 0.87, (0.85, 0.89), (5, 6), {"a": 0.87}), "my cluster", "solver")
+    assert text.startswith(
+        f"runs of 'solver' on my cluster take 13% less time since {date_of(FIRST)} (11 to 15%; 1 configuration on 5 days"
+    )
+    assert f"--until {date_of(FIRST - 1)}" in text
+    assert "--where 'system=my cluster' --where application=solver" in text
+
+
+def test_records_that_are_compared() -> None:
+    """Times, and rates by their inverse, of a named system; not what models leave out, what is confirmed, a bound, or a loss."""
+    run: dict[str, object] = {
+        "application": "solver",
+        "system": "here",
+        "nodes": 2,
+        "metric": "wall_time",
+        "unit": "s",
+        "value": 4.0,
+        "source": "x",
+        "id": 1,
+    }
+    others: list[dict[str, object]] = [
+        {"suspect": "slow"},
+        {"by_hand": True},
+        {"system": None},
+        {"metric": "stopped_after"},
+        {"metric": "loss", "unit": "1"},
+    ]
+    rate = run | {"metric": "throughput", "unit": "samples/s"}
+    (made,) = on_systems((record, FIRST * 86_400_000_000) for record in [run, rate, *(run | other for other in others)]).values()
+    assert [(one.application, one.day, one.cost) for one in made] == [("solver", FIRST, 4.0), ("solver", FIRST, 0.25)]
+    assert made[0].configuration != made[1].configuration

@@ -1,0 +1,115 @@
+"""Results that grew old: what is found when they are loaded and judged, and what models make of it, on both databases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import pytest
+
+from modak import knowledge
+from modak.perfmodel import predict
+from modak.perfmodel.questions import Question
+from modak.store import Store, shifts
+from modak.store.suspects import Judgement
+from modak.text.numbering import Measured
+from tests.store.tables import ME, csv_table
+
+HEADER = "application,system,nodes,metric,unit,value,measured_at\n"
+BEFORE, AFTER = range(1, 11), range(11, 17)
+"""Days of March."""
+
+
+def rows(days: Sequence[int], system: str = "here", *, slower: float = 1.2, application: str = "solver", rate: bool = False) -> str:
+    """A run on each of four numbers of nodes a day, up to 1% apart; since the 11th slower."""
+    metric = "throughput,samples/s" if rate else "wall_time,s"
+    costs = (
+        (day, nodes, 400 / nodes * (slower if day > 10 else 1) * (1 + 0.01 * (day * nodes % 3 - 1)))
+        for day in days
+        for nodes in (1, 2, 4, 8)
+    )
+    return "".join(f"{application},{system},{nodes},{metric},{1 / cost if rate else cost},2026-03-{day:02}\n" for day, nodes, cost in costs)
+
+
+def load(store: Store, *parts: str) -> tuple[str, ...]:
+    """Load rows; returns the notes on shifts."""
+    notes = store.load([csv_table(HEADER + "".join(parts))], ME).notes
+    return tuple(note for note in notes if "since" in note)
+
+
+def on_two_nodes(store: Store, application: str = "solver") -> float:
+    """What the models predict, in seconds for a run or a sample."""
+    return float(predict(store.models(application), Question({}), [2]).value[0])
+
+
+@pytest.mark.parametrize("rate", [False, True])
+def test_models_scale_what_is_older_than_a_shift(store: Store, *, rate: bool) -> None:
+    """Of times and of rates; a load says so once there are results enough, and the facts of a request tell it."""
+    assert load(store, rows(BEFORE, rate=rate)) == load(store, rows(AFTER[:3], rate=rate)) == ()
+    assert on_two_nodes(store) == pytest.approx(200, rel=0.02)
+    (note,) = load(store, rows(AFTER[3:], rate=rate))
+    assert note.startswith("runs of 'solver' on here take 20% longer since 2026-03-11 (")
+    assert on_two_nodes(store) == pytest.approx(240, rel=0.01)
+    (found,) = store.shifted("solver")
+    assert (found.series.system, found.since, round(found.ratio, 2)) == ("here", date(2026, 3, 11), 1.2)
+    assert store.shifted("other") == ()
+
+
+def test_what_says_no_time_is_not_scaled(store: Store) -> None:
+    """Rows without time are of neither side, and a table without times has no shifts."""
+    untimed = rows(AFTER).replace(",2026-03-", ",").replace(",11\n", ",\n")
+    assert load(store, "".join(f"{line.rpartition(',')[0]},\n" for line in untimed.splitlines())) == ()
+    load(store, rows(BEFORE), rows(AFTER), "solver,here,64,wall_time,s,50,\n")
+    assert store.shifted("solver")
+    assert float(predict(store.models("solver"), Question({}), [64]).value[0]) == pytest.approx(50, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("judgement", "since", "until", "seconds"),
+    [("doubt", "2026-03-11", None, 200), ("doubt", "2000-01-01", "2026-03-10", 240), ("confirm", "2000-01-01", "2026-03-10", 202)],
+)
+def test_somebody_settles_a_shift(store: Store, judgement: Judgement, since: str, until: str | None, seconds: float) -> None:
+    """By leaving out either side, or by letting both count as they are; taken back, it is there again."""
+    load(store, rows(BEFORE), rows(AFTER))
+    chosen = Measured(since, until, {"system": "here"})
+    store.judge(judgement, chosen, ME, "the update")
+    assert store.shifted("solver") == ()
+    assert on_two_nodes(store) == pytest.approx(seconds, rel=0.01)
+    store.judge("unmark", chosen, ME)
+    assert on_two_nodes(store) == pytest.approx(240, rel=0.01)
+
+
+def test_applications_are_pooled_on_a_system(store: Store, known: knowledge.Knowledge) -> None:
+    """Under all of its names; an application that is not slower keeps its values, and one that ran on one side only does."""
+    (system,) = [one.model_copy(update={"aliases": ("sng",)}) for one in known.systems if one.name == "hlrs-testbed"]
+    store.add([system], ME)
+    slow = [rows([*BEFORE, *AFTER], "sng" if number % 2 else "hlrs-testbed", application=f"slow{number}") for number in range(4)]
+    same = rows([*BEFORE, *AFTER], "sng", application="same", slower=1)
+    (note,) = load(store, *slow, same, rows(BEFORE, "sng", application="old"))
+    assert note.startswith("runs on hlrs-testbed take 20% longer since 2026-03-11 (")
+    assert [on_two_nodes(store, name) for name in ("slow0", "slow1", "same", "old")] == pytest.approx([240, 240, 200, 200], rel=0.01)
+
+
+def test_a_load_tells_of_its_own_applications(store: Store) -> None:
+    """And of whole systems; on each of these by itself."""
+    load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], application="same", slower=1))
+    assert load(store, rows([17], application="same", slower=1)) == ()
+    assert load(store, rows([17], "there")) == ()
+    assert len(load(store, rows([17]))) == 1
+
+
+def test_a_further_run_has_nothing_fitted_again_that_it_does_not_change(store: Store) -> None:
+    """A shift that is about as large as it was noted stays as it is."""
+    several = [rows([*BEFORE, *AFTER], application=name) for name in ("solver", "heat")]
+    load(store, *several)
+    (before,) = store.shifted("heat")
+    load(store, rows([17], slower=1.21))
+    assert store.shifted("heat") == (before,)
+
+
+def test_what_is_not_looked_at_keeps_its_shift(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load looks at the series that changed last, up to a number of runs."""
+    load(store, rows([*BEFORE, *AFTER], application="heat"))
+    monkeypatch.setattr(shifts, "MOST_RUNS", 60)
+    load(store, rows(BEFORE, application="solver"), rows(AFTER, application="solver"))
+    assert store.shifted("heat")
