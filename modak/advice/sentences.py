@@ -26,7 +26,7 @@ from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.repeats import scatters
 from modak.perfmodel.wording import A_GUESS
-from modak.results.metrics import UNITS_OF_WORK, metric, work_unit
+from modak.results.metrics import UNITS_OF_WORK, work_unit
 from modak.results.shifts import longer
 from modak.text.amounts import as_given, cell, counted, listed, plain, span
 from modak.text.grammar import indices
@@ -236,7 +236,7 @@ def _work_unsaid(chosen: Chosen) -> str | None:
     request, work, per = chosen.request, chosen.request.optimisation.workload, chosen.prediction.per
     if work.metric is None or request.workload_name is None or not request.application.write_result or only_one(work, per):
         return None
-    printed = metric(work.metric.name, work.metric.unit)
+    printed = work.metric.measure
     rate = work_unit(printed)
     if printed.per in UNITS_OF_WORK:
         field, example = f"{printed.per}s", ""

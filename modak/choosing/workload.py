@@ -11,7 +11,7 @@ from modak.dsl import Notice, Request, Workload
 from modak.facts import same_name
 from modak.perfmodel import Curve, startup
 from modak.perfmodel.startup import PARTS
-from modak.results.metrics import METRICS, UNITS_OF_WORK, Metric, metric, metric_of, work_unit
+from modak.results.metrics import METRICS, UNITS_OF_WORK, Metric, metric_of, work_unit
 from modak.results.units import Amount, parse_amount, singular
 from modak.tuning.setting import recorded
 
@@ -66,7 +66,7 @@ def speed_printed(work: Workload) -> str | None:
     """The metric that the program prints, if it is a rate or the time of a part of the run, which a shorter run tells as well."""
     if work.metric is None:
         return None
-    printed = metric(work.metric.name, work.metric.unit)
+    printed = work.metric.measure
     return work.metric.name if printed.is_rate or printed.per in UNITS_OF_WORK else None
 
 

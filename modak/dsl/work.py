@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from modak.dsl.document import MOST_SET, Amount, CellText, Count, Document, Prose
 from modak.errors import DataError
-from modak.results.metrics import WALL_TIME, metric
-from modak.results.units import parse_amount
+from modak.results.metrics import WALL_TIME, Metric, metric
+from modak.results.units import of_all, parse_amount
 from modak.text.grammar import MetricPattern, Name, SoundText
 
 Files = Annotated[int, Field(ge=1, le=10**12, strict=True)]
@@ -79,10 +79,15 @@ class PrintedMetric(Document):
     @classmethod
     def _of_the_metric(cls, unit: str, info: ValidationInfo) -> str:
         try:
-            metric(info.data.get("name", ""), unit)
+            metric(info.data.get("name", ""), of_all(unit))
         except DataError as error:
             raise ValueError(error.faults[0].message) from None
         return unit
+
+    @property
+    def measure(self) -> Metric:
+        """What is measured; of a rate of each GPU, node or rank that of all of them, which its result becomes."""
+        return metric(self.name, of_all(self.unit))
 
 
 def _amount(text: str) -> str:

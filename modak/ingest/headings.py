@@ -243,7 +243,7 @@ def _rate_of_one(name: str, among: Sequence[str], *, no_value: bool) -> Hint | N
         return None
     metric, unit, part = found
     hint = "what each of them does is not what the run does: load that of all of them together"
-    if not no_value or not of_each(f"tokens/s/{part}"):
+    if not no_value or not metrics.METRICS[metric].is_rate or not of_each(f"tokens/s/{part}"):
         return Hint(hint)
     fill = (f"metric={metric}", f"unit={unit}/{part}" if unit else f"unit=…/{part}")
     options = " ".join((renaming(name, "value"), *(f"--set {one}" for one in fill)))
@@ -263,8 +263,8 @@ class _OfOne(NamedTuple):
 def _of_one(name: str) -> _OfOne | None:
     """What a heading says is done by each part of the machine; ``None``: it says nothing of the kind.
 
-    >>> _of_one("Tokens / sec / GPU"), _of_one("Throughput (T/s/GPU)"), _of_one("Memory/GPU")
-    (_OfOne(metric='throughput', unit='Tokens/sec', part='gpu'), _OfOne(metric='throughput', unit=None, part='gpu'), None)
+    >>> _of_one("Tokens / sec / GPU"), _of_one("Throughput (T/s/GPU)"), _of_one("tokens/s")
+    (_OfOne(metric='throughput', unit='tokens/sec', part='gpu'), _OfOne(metric='throughput', unit=None, part='gpu'), None)
     """
     inside = _BRACKETS.search(name[:_LONGEST])
     for text in (_bare(name), _SLASH.sub("_per_", folded(inside[1] or "")) if inside else ""):

@@ -12,7 +12,7 @@ from modak.dsl import Request, Workload
 from modak.facts import parameter, parameters
 from modak.jobs.spec import Report
 from modak.normalise import own_container
-from modak.results.metrics import WorkUnit, metric, work_unit
+from modak.results.metrics import WorkUnit, work_unit
 from modak.target import Target
 from modak.tuning.setting import recorded
 
@@ -78,7 +78,7 @@ def lengths(workload: Workload) -> Mapping[str, str | None]:
 
 def _amount(workload: Workload) -> str | None:
     """The total work of a run that prints a rate, in the unit that the rate counts, or that prints nothing: other runs may have rates."""
-    rate = work_unit(metric(workload.metric.name, workload.metric.unit)) if workload.metric else WorkUnit("samples", 1.0)
+    rate = work_unit(workload.metric.measure) if workload.metric else WorkUnit("samples", 1.0)
     of_epochs = workload.epochs or not workload.steps
     if rate and rate.counts == "samples" and not workload.amount and workload.samples and of_epochs:
         return f"{workload.samples * (workload.epochs or 1):.12g} samples"

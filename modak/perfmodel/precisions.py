@@ -18,13 +18,13 @@ CAPABILITY: Final[Mapping[str, str]] = {"bf16": "8.0", "tf32": "8.0"}
 """The least compute capability of NVIDIA GPUs that compute in a precision (CUDA C++ Programming Guide, arithmetic instructions). Older
 ones refuse it or emulate it, slower than single precision."""
 PRECISIONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("float16", "half"), "fp16"),
-    "bfloat16": "bf16",
-    **dict.fromkeys(("float32", "single"), "fp32"),
-    **dict.fromkeys(("float64", "double"), "fp64"),
-    **dict.fromkeys(("mixed", "mixed-float16", "mixed-bfloat16", "16-mixed", "fp16-mixed", "bf16-mixed"), "amp"),
+    **dict.fromkeys(("float16", "half", "torch.float16", "16-true"), "fp16"),
+    **dict.fromkeys(("bfloat16", "torch.bfloat16", "bf16-true"), "bf16"),
+    **dict.fromkeys(("float32", "single", "torch.float32", "32-true"), "fp32"),
+    **dict.fromkeys(("float64", "double", "torch.float64", "64-true"), "fp64"),
+    **dict.fromkeys(("mixed", "mixed-float16", "mixed-bfloat16", "16-mixed", "fp16-mixed", "bf16-mixed", "amp-fp16", "amp-bf16"), "amp"),
 }
-"""Other names of precisions, in the spelling of :func:`same_name`: those of PyTorch, TensorFlow and Lightning."""
+"""Other names of precisions, in the spelling of :func:`same_name`: those of PyTorch, TensorFlow, Lightning and Composer."""
 
 
 MIXED: Final = "amp"
@@ -46,8 +46,8 @@ def exact_precision(name: str) -> str:
 def same_precision(name: str | None) -> str | None:
     """The canonical name of a precision, for any spelling; ``None`` for ``None``.
 
-    >>> same_precision("FP16"), same_precision("bfloat16"), same_precision("int8")
-    ('fp16', 'bf16', 'int8')
+    >>> same_precision("FP16"), same_precision("torch.bfloat16"), same_precision("amp_bf16"), same_precision("int8")
+    ('fp16', 'bf16', 'amp', 'int8')
     """
     folded = same_name(name) if name else None
     return PRECISIONS.get(folded, folded) if folded else None

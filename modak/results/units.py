@@ -146,6 +146,12 @@ def of_each(text: str) -> tuple[str, str] | None:
     return (found[1], part) if found and part and known and known.kind == "throughput" else None
 
 
+def of_all(text: str) -> str:
+    """The unit of all of them together, of a rate of each node, rank or GPU; else the text."""
+    each = of_each(text)
+    return each[0] if each else text
+
+
 def _meant(text: str) -> str:
     """A hint for an unknown unit."""
     of_one = _OF_ONE.fullmatch(text)

@@ -56,8 +56,14 @@ def with_space(request: Request) -> Request:
 
 
 def aim_of(request: Request) -> Aim:
-    """The metric that the request's program prints, else the time of its run."""
+    """The metric that the request's program prints, else the time of its run.
+
+    Raises :class:`modak.errors.RequestError` for a rate of each GPU, which settings on more of them do not improve.
+    """
     printed = request.optimisation.workload.metric
+    if printed and units.of_each(printed.unit):
+        text = f"{printed.unit!r} is what each of them does; trials are compared by what the run does: let the program print that"
+        raise RequestError(text, field="optimisation.workload.metric.unit")
     kind = metrics.metric(printed.name, printed.unit) if printed else metrics.metric(metrics.WALL_TIME)
     return Aim(kind.name, kind.unit, kind.better, printed.unit if printed else kind.unit)
 

@@ -546,6 +546,14 @@ def test_a_printed_number_in_a_unit_that_its_metric_does_not_have_is_named() -> 
     assert set(faulty(sent)) == {"optimisation.workload.metric.unit"}
 
 
+def test_a_printed_rate_may_be_that_of_each_gpu() -> None:
+    """As torchtitan prints it; the result's counts make it that of all."""
+    metric = {"name": "throughput", "unit": "tokens/s/GPU", "pattern": "tps: ([0-9,]+)"}
+    sent = {"job": {"application": {"executable": "./solve"}, "optimisation": {"workload": {"metric": metric}}}}
+    read = normalise(sent, strict=True).request.optimisation.workload.metric
+    assert (read and (read.unit, read.measure.unit)) == ("tokens/s/GPU", "tokens/s")
+
+
 def test_a_printed_time_is_not_called_as_the_one_that_the_script_measures() -> None:
     """Each run would have two results of one series, one with the start-up and one without."""
     metric = {"name": "wall_time", "unit": "s", "pattern": "([0-9]+)"}

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from modak.choosing.openswitch import BUILD
 from modak.dsl import Request, Setting
+from modak.dsl.work import PrintedMetric
 from modak.errors import RequestError
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
@@ -145,6 +146,16 @@ def test_tuned_ranks_leave_threads_to_follow(space: dict[str, list[int]], follow
     base = based(request)
     assert (base.application.threads is None, base.job_options.core_count is None) == (follow, follow)
     assert based(request.changed(application={"threads": 1})).application.threads == 1
+
+
+def test_trials_are_not_compared_by_what_each_gpu_does() -> None:
+    """More of them would look worse."""
+    metric = {"name": "throughput", "unit": "tokens/s/GPU", "pattern": "tps: ([0-9,]+)"}
+    request = request_of().changed(
+        optimisation={"workload": request_of().optimisation.workload.model_copy(update={"metric": PrintedMetric(**metric)})}
+    )
+    with pytest.raises(RequestError, match=r"optimisation\.workload\.metric\.unit: 'tokens/s/GPU' is what each of them does"):
+        aim_of(request)
 
 
 def test_a_search_begins_with_the_jobs_own_setting_and_the_best_that_was_measured() -> None:
