@@ -88,8 +88,8 @@ SITE: Final = System(
 )
 _ASKED: Final = "--nodes-of-the-site"
 _SIZES: Final[Mapping[str, Any]] = {"memory_per_node": 10**10, "memory_per_core": 10**9, "gpus_per_node": 2, "nodes": 3}
-_SPARED: Final = {"wall_time_s", "name"}
-"""Fields that every plan sets: a plain shell does not warn about them."""
+_NEEDLESS: Final = {"name", "wall_time_s", "copy_environment", "gpus_per_node"}
+"""Fields that a plain shell need not warn about: every plan sets them, or it does so anyway."""
 
 
 def check_scheduler(scheduler: Scheduler) -> None:
@@ -120,7 +120,7 @@ def check_scheduler(scheduler: Scheduler) -> None:
             _claim(shlex.split(line, comments=True) == list(option), f"{line!r} is read as the words that it was made of")
     _check_site(scheduler)
     _check_commands(scheduler)
-    lost = [field for field in FIELDS if field not in _SPARED and not _answers(scheduler, field)]
+    lost = [field for field in FIELDS if not _answers(scheduler, field)]
     how = "directives has to give an option for each, or a warning: modak.schedulers.header.note(FIELD, MESSAGE)"
     _claim(not lost, f"{scheduler.name} drops {', '.join(lost)}; {how}")
     alone = replace(ONE, attributes=Attributes(name="contract", exclusive=True))
@@ -247,12 +247,12 @@ def _check_commands(scheduler: Scheduler) -> None:
 
 
 def _answers(scheduler: Scheduler, field: str) -> bool:
-    """Whether the field alone changes the header or gives a warning that names it. A plain shell needs neither for what it does anyway."""
-    bare = replace(ONE, attributes=Attributes(name="contract"))
+    """Whether the field alone changes the header or gives a warning that names it."""
+    bare = replace(ONE, attributes=Attributes(name="bare"))
     without = scheduler.directives(bare)
     headers = [scheduler.directives(said) for said in _with_field(bare, field)]
     noted = any(warning.field == f"job_options.{FIELDS[field]}" for header in headers for warning in header.warnings)
-    needless = not scheduler.prefix and field in {"copy_environment", "gpus_per_node"}
+    needless = not scheduler.prefix and field in _NEEDLESS
     return noted or needless or any(header.options != without.options for header in headers)
 
 
@@ -263,6 +263,7 @@ def _with_field(bare: JobSpec, field: str) -> list[JobSpec]:
         size: dict[str, Any] = {field: _SIZES[field]}
         return [replace(bare, resources=replace(has, **size))]
     values: tuple[Any, ...] = (True, False) if field == "join" else (getattr(SAID, field),)
+    _claim(None not in values, f"SAID of modak.testing has a value for each field: {field}")
     changes: list[dict[str, Any]] = [{field: value} for value in values]
     return [replace(bare, attributes=replace(bare.attributes, **change)) for change in changes]
 

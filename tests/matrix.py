@@ -23,15 +23,10 @@ KINDS: dict[str, Resources] = {
     "array": Resources(cores_per_rank=2, threads_per_rank=2),
 }
 LAUNCHERS: dict[str, tuple[str, str | None]] = {
-    "none": ("none", None),
-    "srun": ("srun", "openmpi"),
+    **{name: (name, {"srun": "openmpi", "pals": "mpich"}.get(name)) for name in plugins.names("launchers") if name != "mpirun"},
     "mpirun-openmpi": ("mpirun", "openmpi"),
     "mpirun-mpich": ("mpirun", "mpich"),
     "mpirun-intel": ("mpirun", "intel-mpi"),
-    "pals": ("pals", "mpich"),
-    "jsrun": ("jsrun", None),
-    "flux": ("flux", None),
-    "torchrun": ("torchrun", None),
 }
 """What a launcher is called here: its name, and its MPI family."""
 RUNTIMES = plugins.names("runtimes")

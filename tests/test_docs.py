@@ -19,9 +19,14 @@ README = (ROOT / "README.md").read_text()
 DOCS = "\n".join([README, *(file.read_text() for file in sorted((ROOT / "docs").glob("*.md")))])
 
 
+def found_in(name: str, text: str) -> bool:
+    """Whether a name stands in a text, whole."""
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+
 def written(name: str) -> bool:
-    """Whether a name stands in the documentation, whole."""
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", DOCS) is not None
+    """Whether it stands in the documentation."""
+    return found_in(name, DOCS)
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
@@ -60,12 +65,24 @@ def test_every_endpoint_is_documented() -> None:
     assert [path for path in API["paths"] if path not in DOCS] == [], "describe these in docs/http.md"
 
 
-@pytest.mark.parametrize("kind", ["schedulers", "launchers", "runtimes", "frameworks", "ingest"])
-def test_every_plug_in_is_documented(kind: str) -> None:
+NAMED = {
+    "schedulers": ("README.md", "docs/scripts.md", "docs/request.md", "docs/knowledge.md", "modak/facts/systems.py"),
+    "launchers": ("README.md", "docs/scripts.md"),
+    "runtimes": ("README.md", "docs/scripts.md", "docs/request.md", "modak/facts/systems.py"),
+    "frameworks": ("README.md", "docs/request.md"),
+    "ingest": ("README.md", "docs/results.md", "tests/data/README.md"),
+}
+"""Where each kind of plug-in has all of its names."""
+
+
+@pytest.mark.parametrize(("kind", "page"), [(kind, page) for kind, pages in NAMED.items() for page in pages])
+def test_every_plug_in_is_documented(kind: str, page: str) -> None:
     """Every built-in variant by the name that requests and files use."""
-    table = README.partition("\n## Supported schedulers")[2].partition("\n## ")[0]
-    unwritten = [one.name for one in importlib.import_module(f"modak.{kind}").BUILTIN if f"`{one.name}`" not in table]
-    assert unwritten == [], "name these in the table 'Supported schedulers, …' of README.md, and on their page in docs/"
+    text = (ROOT / page).read_text()
+    if page == "README.md":
+        text = text.partition("\n## Supported schedulers")[2].partition("\n## ")[0]
+    unwritten = [one.name for one in importlib.import_module(f"modak.{kind}").BUILTIN if not found_in(one.name, text)]
+    assert unwritten == [], f"name these in {page}, where the others of {kind} stand"
 
 
 def test_every_metric_and_accelerator_is_documented() -> None:

@@ -13,7 +13,7 @@ from typing import Any, Union, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from modak import dsl
+from modak import dsl, plugins
 from modak.facts import Rule
 from modak.ingest.reading import tables
 from modak.store import open_store
@@ -110,8 +110,8 @@ SAID: dict[str, tuple[Any, ...]] = {
     "application.build.build_command": ("make", "make -j {{BUILD_PARALLELISM}}", "\\make", {"a": 1}, {"a": True}),
     "application.build.build_parallelism": ONES,
     "target.name": ("supermuc-ng", "supermuc_ng", "hlrs-testbed", "nowhere"),
-    "target.job_scheduler_type": ("slurm", "torque", "pbspro", "lsf", "flux", "gridengine", "shell"),
-    "target.container_runtime": ("apptainer", "singularity", "charliecloud", "podman-hpc", "sarus", "enroot", "none"),
+    "target.job_scheduler_type": plugins.names("schedulers"),
+    "target.container_runtime": plugins.names("runtimes"),
     "optimisation.enable_opt_build": SWITCHED,
     "optimisation.enable_autotuning": SWITCHED,
     "optimisation.app_type": ("ai_training", "hpc"),
@@ -160,7 +160,7 @@ SAID: dict[str, tuple[Any, ...]] = {
         {"mpi": {"library": "intel-mpi", "scaling_efficiency": 0.9, "core_subscription": 1}},
         {"mpi": {"library": "intel-mpi", "scaling_efficiency": 0.5, "core_subscription": 2}},
     ),
-    "optimisation.objective.minimise": ("time", "node_hours", "energy", "cost"),
+    "optimisation.objective.minimise": get_args(dsl.Minimise),
     "optimisation.objective.deadline": (3600, "00:30:00", 36_000),
     "optimisation.objective.max_nodes": (*ONES, 64),
     "optimisation.objective.min_efficiency": (0.5, 0.99, 1, True),

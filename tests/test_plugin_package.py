@@ -46,6 +46,7 @@ from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
 from modak.schedulers.header import FIELDS, with_site
 from modak.schedulers.notices import no_option
+from modak.schedulers.qsub import walltime
 from modak.script.bash import assign
 from modak.text.words import variable, word
 
@@ -63,9 +64,11 @@ class Oar(Scheduler):
     launcher: str | None = "taktuk"
 
     def directives(self, job):
-        has = job.resources
-        options = [("-n", job.attributes.name), ("-l", f"nodes={has.nodes}/core={has.ranks_per_node * has.cores_per_rank}")]
+        says, has = job.attributes, job.resources
+        wanted = f"nodes={has.nodes}/core={has.ranks_per_node * has.cores_per_rank}"
+        limit = f",walltime={walltime(says.wall_time_s)}" if says.wall_time_s else ""
         unsaid = [field for field in FIELDS if field not in ("name", "nodes", "wall_time_s")]
+        options = [("-n", says.name), ("-l", f"{wanted}{limit}")]
         return with_site(job, options, no_option(job, "OAR", *unsaid), asking=["-l nodes"])
 
 
@@ -195,7 +198,7 @@ def test_a_variant_without_the_defaults_is_told_where_they_are(check: Callable[.
         (  # in the words that header.note takes
             [("-l", "nodes={}")],
             ("-l nodes",),
-            "drops account, queue, partition, qos, reservation, site_resources, constraint, node_list, array,",
+            "drops name, account, queue, partition, qos, reservation, site_resources, wall_time_s, constraint, node_list, array,",
         ),
     ],
 )

@@ -38,7 +38,7 @@ def test_every_name_and_alias_finds_its_variant(kind: str) -> None:
     ("name", "known"),
     [
         ("docker", "apptainer.*charliecloud.*none.*singularity"),
-        ("shifter", "apptainer.*charliecloud.*none.*singularity"),
+        ("nothing", "apptainer.*charliecloud.*none.*singularity"),
         ("podman", "did you mean 'podman-hpc'"),
     ],
 )

@@ -140,14 +140,16 @@ def carrier(request: Request) -> Carrier | None:
     return plugins.find("frameworks", optimisation.framework).carrier(optimisation.options)
 
 
-FRONT_ENDS: Final = ("keras", "horovod")
-"""Frameworks that run on another one. Their results stay apart from those of the other: Keras took 4.7 times as long as TensorFlow."""
+def is_front_end(name: str | None) -> bool:
+    """Whether a framework runs on another one. Their results stay apart: Keras took 4.7 times as long as TensorFlow."""
+    found = plugins.named("frameworks", name) if name else None
+    return found is not None and found.is_front_end
 
 
 def front_end_measured(request: Request, curves: Iterable[Curve]) -> str | None:
     """The framework of a request that runs on another one, if results name it; ``None``: results are those of the other one."""
     name = request.optimisation.framework
-    return name if name in FRONT_ENDS and any(same_name(curve.series.framework) == name for curve in curves) else None
+    return name if is_front_end(name) and any(same_name(curve.series.framework) == name for curve in curves) else None
 
 
 def library(request: Request) -> Carrier | None:
@@ -168,16 +170,13 @@ A_GPU_PER_RANK: Final = ("horovod", "ddp", "fsdp", DEEPSPEED)
 """Distribution layers in which a process trains on one GPU: with fewer ranks than GPUs, the other GPUs are idle."""
 
 
-ALL_GPUS: Final = ("caffe", "nvcaffe", "intel-caffe")
-"""Frameworks of which one process drives all GPUs of a node (``caffe train --gpu all``), also if there are several nodes."""
-
-
 def drives_all_gpus(request: Request) -> bool:
     """Whether a process of the framework trains on all GPUs of its node: more of them would share these. MXNet's workers get as many
     as their command names, and a parameter server would have more traffic from one for each GPU."""
     found = carrier(request)
     with_servers = found is not None and found.framework == "mxnet" and distribution(request) == "parameter-server"
-    return with_servers or (found is not None and found.framework in ALL_GPUS)
+    framework = plugins.named("frameworks", found.framework) if found else None
+    return with_servers or (framework is not None and framework.drives_all_gpus)
 
 
 def distribution(request: Request) -> str | None:

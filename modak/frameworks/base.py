@@ -183,10 +183,18 @@ class Framework:
     """What its versions are installed and built with; empty: no recipes."""
     inspection: Inspection | None = field(default=None, repr=False)
     """The test that runs in its images; ``None``: it has no images, or nothing can be tested."""
+    drives_all_gpus: bool = False
+    """One process trains on all GPUs of a node (``caffe train --gpu all``), also if there are several nodes."""
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """The framework whose images are suitable for these options; ``None``: no framework image at all."""
         return Carrier(self.name, options.version)
+
+    @property
+    def is_front_end(self) -> bool:
+        """Whether it runs on another framework."""
+        found = self.carrier(self.options())
+        return found is not None and found.framework != self.name
 
     def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
         """Environment variables that the options need."""

@@ -65,6 +65,7 @@ class Caffe(Framework):
     name: str = "caffe"
     options: type[FrameworkOptions] = CaffeOptions
     toolchains: tuple[Toolchain, ...] = field(default=_BVLC, repr=False)
+    drives_all_gpus: bool = True
 
     def carrier(self, options: FrameworkOptions) -> Carrier | None:
         """The fork's images."""
@@ -95,7 +96,7 @@ class Caffe(Framework):
         )
 
 
-INTEL_CAFFE: Final = Framework("intel-caffe", aliases=("intelcaffe",), options=CaffeOptions, toolchains=_INTEL)
+INTEL_CAFFE: Final = Framework("intel-caffe", aliases=("intelcaffe",), options=CaffeOptions, toolchains=_INTEL, drives_all_gpus=True)
 """Intel's fork, for processors."""
-NVCAFFE: Final = Framework("nvcaffe", options=CaffeOptions, toolchains=_NVIDIA)
+NVCAFFE: Final = Framework("nvcaffe", options=CaffeOptions, toolchains=_NVIDIA, drives_all_gpus=True)
 """NVIDIA's fork, for GPUs."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from modak.choosing.wishes import FRONT_ENDS
+from modak.choosing.wishes import is_front_end
 from modak.errors import nearest_name
 from modak.facts import Layout, SeriesKey, System, same_name
 from modak.grouping import grouped
@@ -341,7 +341,7 @@ def _several(name: str, values: Iterable[str]) -> tuple[str, ...]:
 
 def _front_ends(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
     """A note for each framework that runs on another one: results of a program that name now this one, now the other are kept apart."""
-    said = dict.fromkeys(key.framework for key in touched if same_name(key.framework) in FRONT_ENDS)
+    said = dict.fromkeys(key.framework for key in touched if is_front_end(same_name(key.framework)))
     text = "results of it, and of the framework that it runs on, count as those of two programs: name one of them in all rows of a program"
     return tuple(f"framework {name!r}: {text}" for name in said)
 

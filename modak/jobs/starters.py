@@ -24,8 +24,8 @@ from modak.text.programs import (
 from modak.text.words import Word, line, literal, variable, variables
 from modak.tuning.setting import option_words
 
-OTHERS: Final = LAUNCHERS | {"jsrun", "charmrun", "mpirun.lsf"}
-"""Launchers that are none of PyTorch's."""
+OTHERS: Final = LAUNCHERS | {"jsrun", "charmrun", "mpirun.lsf", "flux run"}
+"""Launchers that are none of PyTorch's; one that is a command of a program, with it."""
 _LIKE_MPIRUN: Final = re.compile(r"(.*[-_.])?mpi(run|exec)([-_.].*)?")
 """Names of launchers that are called after MPI's: ``likwid-mpirun``, ``mpirun_rsh``, ``ff-mpirun`` (FreeFEM)."""
 MXNET: Final = "launch.py"
@@ -122,6 +122,8 @@ def starter(command: tuple[Word, ...]) -> str | None:
     ('torchrun', None)
     >>> starter(("sh", "-c", "cd case && mpirun -np 4 ./solver <in"))
     'mpirun'
+    >>> starter(("flux", "run", "-n", "4", "./solver")), starter(("flux", "submit", "./solver"))
+    ('flux run', None)
     >>> starter(("conda", "run", "-n", "env", "torchrun", "train.py")), starter(("numactl", "-l", "./solver"))
     ('torchrun', None)
     >>> starter(("python", "tools/launch.py", "-n", "16", "python", "train.py")), starter(("python", "launch.py", "--lr", "1"))
@@ -129,7 +131,9 @@ def starter(command: tuple[Word, ...]) -> str | None:
     """
     for each in started_by(command):
         name = program_name(each[0])
-        if found := torch_starter(each) or (name if _is_of_mpi(name) else None) or _of_mxnet(each):
+        both = f"{name} {line(each[1:2])}"
+        of_mpi = both if both in OTHERS else name if _is_of_mpi(name) else None
+        if found := torch_starter(each) or of_mpi or _of_mxnet(each):
             return found
     return None
 

@@ -7,9 +7,11 @@ from packaging.version import Version
 from pydantic import ValidationError
 
 from modak import plugins
+from modak.choosing.wishes import A_GPU_PER_RANK
 from modak.dsl import FrameworkOptions
 from modak.frameworks import BUILTIN, Framework
 from modak.frameworks.base import Kind, SourceBuild, release
+from modak.launchers.family import OWN_NETWORK
 from modak.recipes.linux import INSTALLERS, LINUX
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.wheels import SHA256
@@ -29,6 +31,16 @@ def test_every_framework_of_the_documents_is_there() -> None:
     wanted = {"tensorflow", "pytorch", "keras", "mxnet", "cntk", "caffe", "intel-caffe", "nvcaffe", "jax", "horovod"}
     wanted |= {"mpi", "openmpi", "mpich", "openmp", "openacc", "opencl"}
     assert wanted - set(plugins.names("frameworks")) == set()
+
+
+def test_what_connects_the_ranks_of_every_distribution_layer_is_known() -> None:
+    """MPI, unless it says otherwise: the script looks for the MPI library that they use, or for none."""
+    fields = (each.options.model_fields.get("distribution") for each in BUILTIN)
+    layers = {word for field in fields if field for kind in get_args(field.annotation) for word in get_args(kind)}
+    known = OWN_NETWORK | {*A_GPU_PER_RANK, "mlsl", "nccl", "mpi"}
+    assert layers - known == set(), (
+        "name it in OWN_NETWORK (modak/launchers/family.py) or A_GPU_PER_RANK (modak/choosing/wishes.py), or here"
+    )
 
 
 @pytest.mark.parametrize("framework", EVERY)

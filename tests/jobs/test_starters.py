@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from modak import plugins
 from modak.dsl import Application, Request
 from modak.jobs.starters import SEVERAL, command_of, is_interpreted, starter
 from modak.text import words
 from modak.text.programs import without_starter
+from tests.matrix import FITTING, LAUNCHERS, job_of
 
 
 @pytest.mark.parametrize(
@@ -43,6 +45,16 @@ def test_a_launcher_by_its_path_stands_for_the_python_beside_it(command: str, py
 def test_a_launcher_without_a_program_starts_none() -> None:
     """Whatever its last option wants."""
     assert without_starter(words.parse("torchrun --nproc_per_node"), "torchrun") is None
+
+
+@pytest.mark.parametrize("launcher", [name for name in plugins.names("launchers") if name != "none"])
+def test_what_starts_the_ranks_of_a_script_is_known_before_a_program(launcher: str) -> None:
+    """A request whose command begins with it would start them again and again."""
+    scheduler, how, runtime, kind = next(cell for cell in FITTING if LAUNCHERS[cell[1]][0] == launcher)
+    job, plugin = job_of(how, runtime, kind), plugins.find("launchers", launcher)
+    here = plugins.find("schedulers", scheduler)
+    found = starter((*plugin.words(job, here, ()), *plugin.inside(job, here)))
+    assert found, "name its program in OTHERS of modak/jobs/starters.py"
 
 
 @pytest.mark.parametrize("command", ["accelerate env", "python3 -m torch.utils.bottleneck train.py"])

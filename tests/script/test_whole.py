@@ -580,7 +580,7 @@ def test_data_for_the_storage_of_several_nodes_that_nobody_fills_are_refused_wit
         render(job, "torque")
 
 
-@pytest.mark.parametrize(("field", "name"), [("launcher", "mpiexec.hydra"), ("scheduler", "condor"), ("runtime", "docker")])
+@pytest.mark.parametrize(("field", "name"), [("launcher", "mpiexec.hydra"), ("scheduler", "nothing"), ("runtime", "docker")])
 def test_unknown_variants_are_named_with_what_is_known(field: str, name: str) -> None:
     """The message lists the supported ones."""
     assert GAN.container is not None

@@ -37,7 +37,7 @@ def test_migrations_make_the_tables_that_the_code_describes(url: str) -> None:
     with reading(engine) as connection:
         found = compare_metadata(MigrationContext.configure(connection, opts={"compare_server_default": True}), schema.metadata)
     engine.dispose()
-    assert found == []
+    assert found == [], "make the tables of modak/store/schema.py by a migration in alembic/versions"
 
 
 def test_down_and_up_again(url: str) -> None:
