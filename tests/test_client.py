@@ -9,8 +9,7 @@ import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from modak.ingest.sources import from_bytes
 from modak.ingest.table import PLAIN
 from modak.service import Service, open_service
 from modak.settings import Settings
+from tests.answering import answering
 from tests.api.site import listening
 from tests.conftest import ROOT
 
@@ -247,29 +247,6 @@ def test_a_server_that_speaks_another_protocol_is_status_3(mail_server: str) -> 
         Remote(mail_server).listing("systems")
 
 
-@contextmanager
-def answering(status: int, body: bytes, headers: Mapping[str, str]) -> Iterator[str]:
-    """The address of another server than MODAK's, which answers one request at once, whatever it is."""
-
-    class Other(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_POST(self) -> None:
-            self.do_GET()
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Other) as server:
-        threading.Thread(target=server.handle_request, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-
-
 @pytest.mark.parametrize(
     ("status", "body", "told"),
     [
@@ -284,7 +261,7 @@ def answering(status: int, body: bytes, headers: Mapping[str, str]) -> Iterator[
 def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes, told: str) -> None:
     """A proxy's page, another program on that port: the address and the status, not the page."""
     said = f"answered {told} and no document"
-    with answering(status, body, {"Content-Length": str(len(body))}) as address, pytest.raises(Unavailable, match=said) as raised:
+    with answering((status, body)) as address, pytest.raises(Unavailable, match=said) as raised:
         Remote(address).listing("systems")
     assert raised.value.exit_code == 3
 
@@ -298,14 +275,14 @@ def test_an_answer_that_is_not_modaks_is_status_3(status: int, body: bytes, told
 )
 def test_what_stands_between_says_what_became_of_the_answer(status: int, header: str, value: str, told: str) -> None:
     """A proxy whose time was over, or that leads from http to https: no token is sent there."""
-    with answering(status, b'{"items":', {header: value}) as address, pytest.raises(Unavailable, match=told):
+    with answering((status, b'{"items":', {header: value})) as address, pytest.raises(Unavailable, match=told):
         Remote(address).listing("systems")
 
 
 def test_a_body_that_is_refused_before_all_of_it_is_sent_says_why() -> None:
     """A proxy answers 401 or 413 at once, and closes the connection, while the rest is on its way."""
-    problem = b'{"title": "the body is too large", "errors": [{"field": "", "message": "at most 64 MB"}]}'
-    with answering(413, problem, {"Content-Length": str(len(problem))}) as address, pytest.raises(RemoteError, match="at most 64 MB"):
+    problem = {"title": "the body is too large", "errors": [{"field": "", "message": "at most 64 MB"}]}
+    with answering((413, problem), reads=False) as address, pytest.raises(RemoteError, match="at most 64 MB"):
         Remote(address).validate({"job": {"application": {"executable": "a" * 50_000_000}}})
 
 
@@ -325,26 +302,11 @@ def test_a_certificate_of_an_unknown_authority_names_the_setting(tmp_path: Path)
 
 def test_too_many_requests_are_asked_again() -> None:
     """After the time that the service names, if that is within the client's: the pages of a long list exceed a small limit."""
-    answers = [(429, "1"), (200, "1"), (429, "9" * 400)]
-
-    class Busy(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, wait = answers.pop(0)
-            self.send_response(status)
-            self.send_header("Retry-After", wait)
-            self.end_headers()
-            self.wfile.write(b'{"items": []}')
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with HTTPServer(("127.0.0.1", 0), Busy) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        client = Remote(f"http://127.0.0.1:{server.server_port}")
-        assert client.listing("systems") == []
+    answers = ((429, "1"), (200, "1"), (429, "9" * 400))
+    with answering(*((status, b'{"items": []}', {"Retry-After": wait}) for status, wait in answers)) as address:
+        assert Remote(address).listing("systems") == []
         with pytest.raises(Unavailable, match="answered 429"):
-            client.listing("systems")
-        server.shutdown()
+            Remote(address).listing("systems")
 
 
 def test_a_service_that_does_not_answer_in_time_is_status_3() -> None:

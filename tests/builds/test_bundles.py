@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from modak.builds.bundle import MOST_TEXT, SUMS, is_bundle, pack, unpack
-from modak.cli import main
 from modak.errors import Conflict, DataError, RequestError
 from modak.facts import Image
+from tests.conftest import Run
 
 IMAGE = b"x" * 1000
 ENTRY = {
@@ -153,17 +153,12 @@ def test_a_bundle_replaces_no_other_image(tmp_path: Path) -> None:
     assert [(file.name, file.read_bytes()) for file in (tmp_path / "images").iterdir()] == [("x.sif", b"another")]
 
 
-def test_the_command_adds_a_bundles_image(
-    own_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_adds_a_bundles_image(own: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file goes into the folder of images, and the catalogue names it there; with --replace also where it is already."""
-    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
     monkeypatch.setenv("MODAK_IMAGES_DIR", str(tmp_path / "images"))
     bundle(tmp_path / "b.tar")
-    assert main(["images", "add", str(tmp_path / "b.tar")]) == 0
     place = tmp_path / "images/x.sif"
-    assert capsys.readouterr().out == f"image {place} is in the database\n"
+    assert own("images", "add", tmp_path / "b.tar").out == f"image {place} is in the database\n"
     assert place.read_bytes() == IMAGE
-    assert main(["images", "show", str(place)]) == 0
-    assert json.loads(capsys.readouterr().out)["digest"] == ENTRY["digest"]
-    assert main(["images", "add", str(tmp_path / "b.tar"), "--replace"]) == 0
+    assert json.loads(own("images", "show", place).out)["digest"] == ENTRY["digest"]
+    assert own("images", "add", tmp_path / "b.tar", "--replace").status == 0

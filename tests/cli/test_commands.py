@@ -28,7 +28,7 @@ import typer.main
 from modak.api.counts import FOLDER
 from modak.cli.running import _counted_together
 from modak.settings import settings_table
-from tests.cli.answering import answering
+from tests.answering import answering
 from tests.conftest import Run, until
 from tests.terminal import read_all
 

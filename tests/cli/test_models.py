@@ -15,7 +15,7 @@ from modak.service import Service
 from modak.store import open_store
 from modak.text.documents import Json
 from modak.tuner.limits import SearchOptions
-from tests.cli.answering import answering
+from tests.answering import answering
 from tests.conftest import Run
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/resnet50-gpu-cluster.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.answering import answering
+from tests.answering import answering
 from tests.conftest import Ran, Run
 
 
