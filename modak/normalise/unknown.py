@@ -43,6 +43,7 @@ _NOT_HERE: Final[Mapping[str, str]] = {
         "that has the packages",
     ),
     "image": "application.container_runtime names an image",
+    "job": "only the whole document has it",
     **dict.fromkeys(("job_options", "target", "optimisation", "optimization"), "it is a section of its own, directly in 'job'"),
     **dict.fromkeys(("working_directory", "workdir", "work_dir", "cwd", "chdir"), "a job starts in the folder from which it is submitted"),
 }

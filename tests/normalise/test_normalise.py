@@ -862,6 +862,7 @@ def test_a_section_in_capitals_is_told_its_name() -> None:
         ("workdir", "submitted"),
         ("image", "application.container_runtime"),
         ("jobOptions", "directly in 'job'"),
+        ("job", "the whole document"),
     ],
 )
 def test_what_people_miss_is_told_where_it_is(key: str, where: str) -> None:
