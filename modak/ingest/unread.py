@@ -115,12 +115,9 @@ def why_unread(head: bytes, formats: Iterable[str], *, loading: bool = True) -> 
         return (
             "rows of numbers without names; the first line has to name the columns; commas, semicolons or tabs separate them, and the cells"
         )
-    own = (
-        "records of your own are a list: [{…}, …]"
-        if head.lstrip()[:1] == b"{"
-        else "write what a program printed into a table, as CSV: application,nodes,metric,value,unit"
-    )
-    hint = f"; {own}" if loading else ""
+    hint = "; write what a program printed into a table, as CSV: application,nodes,metric,value,unit" if loading else ""
+    if head.lstrip()[:1] == b"{":
+        hint = "; records of your own are a list: [{…}, …]"
     return f"of no known format (known: {', '.join(sorted(formats))}){hint}"
 
 

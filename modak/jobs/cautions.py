@@ -103,6 +103,7 @@ def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tu
         *_environments(request, spec),
         *_of_program(_bound_alike(request, spec), _whole_job(request, spec), _unseen_status(request)),
         *_copies(request, spec),
+        *_unnamed(request, spec),
         *_secrets(request),
     )
     of_metric = (*_unread(request), *_cut_off(request))
@@ -328,6 +329,15 @@ def _copies(request: Request, spec: JobSpec) -> Iterator[Notice]:
     field = "process_count_per_node" if options.process_count_per_node else "node_count"
     text = f"{spec.resources.ranks} copies of the program start, and {name} does not connect them: application.mpi_ranks 1 starts it once"
     yield Notice(field=f"job_options.{field}", message=text)
+
+
+def _unnamed(request: Request, spec: JobSpec) -> Iterator[Notice]:
+    """A warning if a training in several processes says by no name, also not that of MPI, what connects them: ``torchrun`` comes by one."""
+    wanted = request.optimisation
+    named = wanted.framework or wanted.config.parallelisation or request.application.app_type == "mpi"
+    if wanted.app_type == "ai_training" and wanted.config.distributed_training and not named and spec.resources.ranks > 1:
+        text = "no framework is named, so the ranks start as those of MPI do; PyTorch's ddp needs torchrun, which 'pytorch' brings"
+        yield Notice(field="optimisation.ai_training.config.ai_framework", message=text)
 
 
 def _bound_alike(request: Request, spec: JobSpec) -> str:

@@ -43,6 +43,7 @@ _NOT_HERE: Final[Mapping[str, str]] = {
         "that has the packages",
     ),
     "image": "application.container_runtime names an image",
+    "job": "only the whole document has it",
     **dict.fromkeys(("job_options", "target", "optimisation", "optimization"), "it is a section of its own, directly in 'job'"),
     **dict.fromkeys(
         ("budget_core_hours", "budget_cpu_hours", "budget_gpu_hours"),

@@ -30,6 +30,7 @@ _OTHERWISE: Final[Mapping[str, str]] = {
     **dict.fromkeys(("gpu", "gpu_type", "gpu_model"), "accelerator"),
     **dict.fromkeys(("cpu", "cpu_type", "cpu_model"), "processor"),
     **dict.fromkeys(("memory", "ram"), "memory_gb"),
+    **dict.fromkeys(("image", "name", "path"), "reference"),
 }
 """Keys of documents by other words for them."""
 _ALLOWED: Final[Mapping[str, str]] = {

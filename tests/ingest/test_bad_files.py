@@ -21,7 +21,7 @@ from modak.ingest.options import parse_pairs
 from modak.ingest.reading import table, tables
 from modak.ingest.sources import from_bytes, from_stream
 from modak.ingest.table import Options, also
-from modak.ingest.unread import PROGRAMS, TABLES
+from modak.ingest.unread import PROGRAMS, TABLES, why_unread
 from tests.ingest.sips import in_sips
 
 HEADER = "application,nodes,metric,value,unit,measured_at\n"
@@ -317,6 +317,12 @@ def _allowed() -> str:
 def test_bad_json_says_where_and_why(content: bytes | str, says: str) -> None:
     """Records are checked like rows; the line is that in which the record begins."""
     assert says in faults(content, "r.json")[0]
+
+
+def test_an_object_in_place_of_records_is_told_so_where_values_are_predicted_too() -> None:
+    """Whoever asks for one row there sends an object."""
+    assert why_unread(b'{"nodes": [6, 7]}', ["csv"], loading=False).endswith("; records of your own are a list: [{…}, …]")
+    assert why_unread(b"any text", ["csv"], loading=False) == "of no known format (known: csv)"
 
 
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:

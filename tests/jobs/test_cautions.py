@@ -100,6 +100,24 @@ def test_copies_of_a_program_that_starts_others_by_itself_are_told(
     assert told == ["job_options.node_count"] * warned
 
 
+@pytest.mark.parametrize(
+    ("app_type", "chosen", "warned"),
+    [
+        ("python", {"config": {"distributed_training": True}}, True),
+        ("mpi", {"config": {"distributed_training": True}}, False),
+        ("python", {"config": {"distributed_training": True, "parallelisation": "mpi"}}, False),
+        ("python", {"pytorch": {"distribution": "ddp"}}, False),
+    ],
+)
+def test_a_training_in_several_processes_whose_framework_is_not_named_is_told(app_type: str, chosen: dict[str, Any], warned: bool) -> None:
+    """Nothing connects its processes, which would each train alone."""
+    training = {"app_type": "ai_training", "ai_training": chosen}
+    job: dict[str, Any] = {"application": {"executable": "python train.py", "app_type": app_type}, "optimisation": training}
+    job |= {"target": {"job_scheduler_type": "slurm"}, "job_options": {"node_count": 2}}
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert ("optimisation.ai_training.config.ai_framework" in [one.field for one in warnings]) is warned
+
+
 @pytest.mark.parametrize(("executable", "warned"), [("conda run -n torch python train.py", True), ("conda-train", False)])
 def test_torchrun_starts_outside_the_environment_that_another_program_opens(executable: str, warned: bool) -> None:
     """It is that of PATH, or none."""

@@ -816,6 +816,7 @@ def test_a_section_in_capitals_is_told_its_name() -> None:
         ("image", "application.container_runtime"),
         ("jobOptions", "directly in 'job'"),
         ("budget_core_hours", "budget_node_hours is the limit: divide"),
+        ("job", "the whole document"),
     ],
 )
 def test_what_people_miss_is_told_where_it_is(key: str, where: str) -> None:
