@@ -60,6 +60,8 @@ TIMES: Final = {
 }
 _SIMULATED: Final = {"ps": 1e-3, "ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6}
 """Units of simulated time, in nanoseconds, in which molecular dynamics counts its work."""
+_CLIMATE: Final = {"year": 1.0, "years": 1.0, **dict.fromkeys(("month", "months"), 1 / 12), **dict.fromkeys(("day", "days"), 1 / 365)}
+"""The same in years, for models of the climate."""
 _BYTES: Final = {
     f"{prefix}{word}": factor for prefix, factor in {**_SI, "K": 1e3, **_BINARY}.items() for word in ("B", "Byte", "Bytes", "byte", "bytes")
 }
@@ -98,7 +100,9 @@ _UNITS: Final[Mapping[str, Unit]] = {
     **_units("FLOP/s", "throughput", _FLOPS),
     **_units("ns/day", "throughput", {f"{name}/{day}": size for name, size in _SIMULATED.items() for day in ("day", "d")}),
     **_units("ns/day", "throughput", {f"{name}/{hour}": 24 * size for name, size in _SIMULATED.items() for hour in ("hour", "h")}),
-    **_units("years/day", "throughput", {"years/day": 1.0, "SYPD": 1.0, "SDPD": 1 / 365}),
+    **_units("years/day", "throughput", {"SYPD": 1.0, "SDPD": 1 / 365}),
+    **_units("years/day", "throughput", {f"{name}/{day}": size for name, size in _CLIMATE.items() for day in ("day", "d")}),
+    **_units("years/day", "throughput", {f"{name}/{hour}": 24 * size for name, size in _CLIMATE.items() for hour in ("hour", "h")}),
     **_units("tau/day", "throughput", {"tau/day": 1.0}),
     **_units("updates/s", "throughput", {f"{prefix}{word}": _SI[prefix] for prefix in "kMGT" for word in ("UPS", "LUPS", "FLUPS")}),
     **_units("edges/s", "throughput", {f"{prefix}TEPS": _SI[prefix] for prefix in ("", *"kMGT")}),
@@ -253,7 +257,7 @@ def parse_amount(text: str) -> Amount:
     number = _NUMBER.match(text.strip())
     found = rate_of(number.string[number.end() :].strip() or "1") if number else None
     if number is None or found is None or not 0 < float(number[0]) <= _LARGEST_AMOUNT:
-        raise DataError(f"{text!r}: allowed: a positive number and what a rate counts, such as '500 ns', '2e6 steps', '3 PFLOP'")
+        raise DataError(f"{text!r}: allowed: a positive number and what a rate counts, such as '500 ns', '30 years', '2e6 steps'")
     return Amount(_scaled(float(number[0]), found.factor), found.base.rpartition("/")[0])
 
 
