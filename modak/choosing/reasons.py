@@ -255,7 +255,8 @@ def _cores_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
         fewer = min(enough, key=lambda i: float(time[i]))
         takes = _how_much_longer(decision, {fewer: _shape_text(decision, fewer)})
         useful = f"of the time of {cores[best]} less than half is useful"
-        yield f"cores: {cores[fewer]} may do, because {takes}, and {useful}; where jobs share nodes, request its ranks and threads"
+        where = "" if decision.target.shares_nodes else "where jobs share nodes, "
+        yield f"cores: {cores[fewer]} may do, because {takes}, and {useful}; {where}request its ranks and threads"
 
 
 def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:

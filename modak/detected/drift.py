@@ -93,7 +93,7 @@ def _of_node(at: str, stored: Node, seen: Node) -> Iterator[Drift]:
 
 
 def _given(of: Partition, names: Iterable[str]) -> list[str]:
-    return [name for name in names if getattr(of, name)]
+    return [name for name in names if name in of.model_fields_set]
 
 
 def _compared(at: str, names: Iterable[str], stored: Any, seen: Any) -> Iterator[Drift]:

@@ -356,6 +356,16 @@ def test_how_the_cluster_selects_nodes_says_whether_jobs_share_them(config: str,
     assert partition(limited("OverSubscribe=NO", config), "batch").whole_nodes is whole
 
 
+@pytest.mark.parametrize(
+    ("stored", "seen", "differs"),
+    [("select/linear", "select/cons_tres", True), ("", "select/cons_tres", True), ("select/linear", "", False)],
+)
+def test_that_jobs_share_nodes_is_compared_where_it_is_seen(stored: str, seen: str, differs: bool) -> None:
+    """What is charged depends on it."""
+    here, there = (limited("OverSubscribe=NO", f"SelectType = {selects}").system for selects in (stored, seen))
+    assert ("partitions.batch.whole_nodes" in [one.field for one in drift(here, there)]) == differs
+
+
 @pytest.mark.parametrize("accounts", ["a" * 30 + ",b" * 1200, "chem,a&b"], ids=["cut", "no name"])
 def test_a_list_that_a_system_file_cannot_hold_is_said(accounts: str) -> None:
     """A part of it would refuse jobs that the partition takes."""

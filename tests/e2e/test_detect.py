@@ -136,6 +136,22 @@ def test_a_job_asks_for_memory_where_slurm_would_give_it_little(modak: Modak, sl
         slurm.run("scontrol", "delete", "PartitionName=lean")
 
 
+@pytest.mark.parametrize(("exclusive", "share", "cpus"), [(False, 0.25, 8), (True, None, 32)])
+def test_slurm_gives_a_job_the_part_of_a_node_that_is_counted(
+    modak: Modak, slurm: Slurm, tmp_path: Path, exclusive: bool, share: float | None, cpus: int
+) -> None:
+    """Eight of the 32 cores, or all, because the job asks for its node alone."""
+    modak(*modak("systems", "detect", "-o", "out").stdout.split()[1:])
+    options = {"partition": "gpu", "core_count": 8, "node_count": 1, "wall_time_limit": 300, "node_exclusive": exclusive}
+    application = {"executable": "sleep", "arguments": ["1"], "app_type": "other"}
+    request = {"job_options": options, "application": application, "target": {"name": "throwaway"}}
+    (tmp_path / "request.json").write_text(json.dumps({"job": request}))
+    plan = json.loads(modak("optimise", "request.json", "--json", "-o", "job").stdout)["job"]["plan"]
+    done = slurm.submit(tmp_path / "job" / "job.sh", tmp_path)
+    shown = slurm.run("scontrol", "show", "job", done.id).stdout
+    assert (plan.get("node_share"), f"billing={cpus}\n" in shown) == (share, True), shown
+
+
 def test_a_partition_that_changed_has_drifted(modak: Modak, slurm: Slurm) -> None:
     """The administrator shortens a limit: the field, what is stored, what is seen; status 1."""
     modak(*modak("systems", "detect", "-o", "out").stdout.split()[1:])
