@@ -166,7 +166,7 @@ def _raw(body: bytes, header: _Header, line: int, *, first: bool = False) -> Raw
         notes.append(f":{found.lines[again][0]}: the header again{times}; left out")
     found = _without(again | empty, found)
 
-    if not names[0] and _counts_rows(found.columns[0], first=first):
+    if not names[0] and counts_rows(found.columns[0], first=first):
         found.columns[0] = Cells.constant("", len(found.lines))
         if first:
             notes.append(": the first column has no name and counts the rows: left out")
@@ -202,7 +202,7 @@ def _without(left_out: Mask, found: Rows) -> Rows:
     return Rows([cells.where(~left_out) for cells in found.columns], found.lines[~left_out])
 
 
-def _counts_rows(cells: Cells, *, first: bool) -> bool:
+def counts_rows(cells: Cells, *, first: bool) -> bool:
     """Whether a column counts the rows, as the index does that pandas writes: in the ``first`` block of a file from 0 or 1."""
     texts = [cells[row].strip() for row in range(len(cells.codes))]
     if not texts or not _COUNT.fullmatch(texts[0]) or (first and texts[0] not in ("0", "1")):

@@ -14,6 +14,7 @@ import numpy as np
 
 from modak.errors import DataError, Fault
 from modak.ingest import documents
+from modak.ingest.csv import counts_rows
 from modak.ingest.sources import Source
 from modak.ingest.table import MOST_COLUMNS, MOST_FAULTS, Cells, Raw
 from modak.text.amounts import listed
@@ -52,8 +53,13 @@ class Markdown:
         last = next((place for place in range(first + 2, len(lines)) if "|" not in lines[place]), len(lines))
         around = any(line.strip() for line in (*lines[:first], *lines[last:]))
         rows = _rows(_names(lines[first], first + 1), lines[first + 2 : last], first + 3)
-        named = dict.fromkeys(rows.columns, first + 1)
-        yield Raw(rows.columns, rows.lines, (": the text around the table; left out",) if around else (), named)
+        columns = {name: cells for name, cells in rows.columns.items() if name}
+        notes = [": the text around the table; left out"] * around
+        if len(columns) < len(rows.columns):
+            if not counts_rows(rows.columns[""], first=True):
+                raise DataError("column 1 has no name; leave it out (of pandas' to_markdown with index=False)", field=f":{first + 1}")
+            notes.append(": the first column has no name and counts the rows: left out")
+        yield Raw(columns, rows.lines, tuple(notes), dict.fromkeys(columns, first + 1))
 
 
 def _headers(lines: Sequence[str]) -> list[int]:
@@ -89,11 +95,11 @@ def _plain(cell: str) -> str:
 
 
 def _names(header: str, line: int) -> list[str]:
-    """The columns. Raises for more than a file has, for one without a name, and for two of one name."""
+    """The columns. Raises for more than a file has, for one without a name other than the first, and for two of one name."""
     names = _cells(header)
     if len(names) > MOST_COLUMNS:
         raise DataError(f"{len(names)} columns; at most {MOST_COLUMNS}", field=f":{line}")
-    faults = [f"column {number} has no name" for number, name in enumerate(names, 1) if not name]
+    faults = [f"column {number} has no name" for number, name in enumerate(names, 1) if not name and number > 1]
     faults += [f"two columns are called {name!r}" for number, name in enumerate(names) if name and name in names[:number]]
     DataError.raise_for(Fault(f":{line}", fault) for fault in faults[:MOST_FAULTS])
     return names

@@ -117,6 +117,7 @@ TABLE = "Cores | Time<br>[s]\n:---|---:\n1 | 9\n2 | 5\n"
         (f"# Times\n\n{TABLE}\n{TABLE}", "r.md: 2 tables, in lines 3, 8: write the one to load into a file of its own"),
         ("# Times\n\nno table\n", "r.md: no table: names between '|', and below them a rule (|---|---|)"),
         ("application||value\n---|---|---\na|b|1\n", "r.md:1: column 2 has no name"),
+        ("||application|value\n|---|---|---|\n|7|a|1|\n", "r.md:1: column 1 has no name; leave it out (of pandas' to_markdown with"),
         ("value|value\n---|---\n1|2\n", "r.md:1: two columns are called 'value'"),
         ("application|value\n---|---\na|1\na|2|3\n", "r.md:4: 3 cells; the header has 2 columns"),
         ("application|metric|value\n---|---|---\n", "r.md: no rows of results"),
@@ -129,6 +130,13 @@ def test_what_is_wrong_with_a_table_in_markdown_is_told(text: str, said: str) ->
     with pytest.raises(DataError) as error:
         list(table(from_bytes(text.encode(), "r.md")).batches())
     assert any(said in str(fault) for fault in error.value.faults), error.value
+
+
+def test_the_count_of_the_rows_in_a_table_in_markdown_is_left_out() -> None:
+    """As pandas' ``to_markdown`` writes it."""
+    text = "|    | application   | metric   |   value |\n|---:|:--------------|:---------|--------:|\n"
+    (batch,) = table(from_bytes(f"{text}|  0 | a | time | 9 |\n|  1 | a | time | 5 |\n".encode(), "r.md")).batches()
+    assert (batch.values.tolist(), batch.notes) == ([9, 5], ("r.md: the first column has no name and counts the rows: left out",))
 
 
 def test_a_table_in_markdown_is_known_by_its_rule() -> None:
