@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from modak.results import metrics
+from modak.results.units import spellings_of
 
 
 def _words(*texts: str) -> frozenset[str]:
@@ -149,8 +150,10 @@ UNIT_OF: Final[Mapping[str, str]] = {
     **{"gflops": "GFLOP/s", "tflops": "TFLOP/s", "pflops": "PFLOP/s", "gflop": "GFLOP", "tflop": "TFLOP"},
     **{"gigaflops": "GFLOP/s", "teraflops": "TFLOP/s", "petaflops": "PFLOP/s"},
     **{unit: unit for unit in TIME_ENDINGS},
-    **{"gbs": "GB/s", "gb": "GB", "mb": "MB", "kb": "kB", "j": "J", "w": "W"},
+    **{name.lower(): name for name in spellings_of("B") if name != "B"},
+    **{name.lower(): name for base in ("J", "W") for name in spellings_of(base) if name[0] not in "mM"},
+    "gbs": "GB/s",
 }
-"""Units as lower-case headings write them."""
+"""Units as lower-case headings write them; ``energy_mj`` may be in mJ, as GPUs count it, or in MJ."""
 OTHER_WORDS: Final = _words("precond comp_size mp micro_batch microbatch micro_batch_size microbatchsize")
 """Words that are spelt nearly as a column, but mean something else."""

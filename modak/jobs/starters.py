@@ -24,7 +24,7 @@ from modak.text.programs import (
 from modak.text.words import Word, line, literal, variable, variables
 from modak.tuning.setting import option_words
 
-OTHERS: Final = LAUNCHERS | {"jsrun", "charmrun", "mpirun.lsf", "flux run"}
+PROGRAMS: Final = LAUNCHERS | {"jsrun", "charmrun", "mpirun.lsf", "flux run"}
 """Launchers that are none of PyTorch's; one that is a command of a program, with it."""
 _LIKE_MPIRUN: Final = re.compile(r"(.*[-_.])?mpi(run|exec)([-_.].*)?")
 """Names of launchers that are called after MPI's: ``likwid-mpirun``, ``mpirun_rsh``, ``ff-mpirun`` (FreeFEM)."""
@@ -132,7 +132,7 @@ def starter(command: tuple[Word, ...]) -> str | None:
     for each in started_by(command):
         name = program_name(each[0])
         both = f"{name} {line(each[1:2])}"
-        of_mpi = both if both in OTHERS else name if _is_of_mpi(name) else None
+        of_mpi = both if both in PROGRAMS else name if _is_of_mpi(name) else None
         if found := torch_starter(each) or of_mpi or _of_mxnet(each):
             return found
     return None
@@ -146,7 +146,7 @@ def _is_of_mpi(name: str) -> bool:
     >>> _is_of_mpi("mpirun.lsf"), _is_of_mpi("run-mpirun.sh"), _is_of_mpi("mpirun.job")
     (True, False, False)
     """
-    return name in OTHERS or (_LIKE_MPIRUN.fullmatch(name) is not None and not name.endswith((".py", *SCRIPTS)))
+    return name in PROGRAMS or (_LIKE_MPIRUN.fullmatch(name) is not None and not name.endswith((".py", *SCRIPTS)))
 
 
 def _of_mxnet(command: tuple[Word, ...]) -> str | None:

@@ -11,6 +11,7 @@ from modak.cli.asking import recommend
 from modak.dsl import Minimise
 from modak.dsl.answer import Costed
 from modak.text.choices import AMOUNTS
+from tests.conftest import ROOT
 
 
 def test_every_objective_is_known_where_it_is_needed() -> None:
@@ -22,6 +23,8 @@ def test_every_objective_is_known_where_it_is_needed() -> None:
 
 
 def test_the_help_names_every_objective() -> None:
-    """Typing ``--help`` is how people find them."""
+    """So does the page of the command."""
     told = get_annotations(recommend, eval_str=True)["objective"].__metadata__[0].help
     assert [name for name in get_args(Minimise) if name not in told] == [], "name it in the help of --objective, modak/cli/asking.py"
+    page = (ROOT / "docs/cli.md").read_text()
+    assert [name for name in get_args(Minimise) if f"`{name}`" not in page] == [], "name it in docs/cli.md, at --objective"

@@ -76,6 +76,9 @@ MEASURED = {
     "throughput; in samples/s, unless --set unit=… says another unit": "throughput",
     "memory; in B, unless --set unit=… says another unit": "memory maxrss",
     "memory --set unit=kB": "max_rss_kb",
+    "memory --set unit=GiB": "memory_gib",
+    "energy --set unit=kWh": "energy_kwh energy_[kwh]",
+    "power --set unit=kW": "power_kw",
     "throughput --set unit=samples/sec": "samples_per_sec",
     "bandwidth --set unit=MB/s": "bandwidth_max_[MB/s]",
     "throughput --set unit=images/sec": "images_per_sec",
@@ -102,6 +105,12 @@ def said(name: str) -> str:
 def pairs(table: dict[str, str]) -> list[tuple[str, str]]:
     """Each heading with what is expected."""
     return [(name.replace("Unnamed:_", "Unnamed: "), expected) for expected, names in table.items() for name in names.split()]
+
+
+@pytest.mark.parametrize("name", ["energy_mj", "power_mw"])
+def test_a_unit_that_small_letters_do_not_tell_is_not_guessed(name: str) -> None:
+    """GPUs count their energy in mJ."""
+    assert "unit=" not in said(name)
 
 
 @pytest.mark.parametrize(("name", "column"), pairs(NEAREST))

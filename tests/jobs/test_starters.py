@@ -54,7 +54,7 @@ def test_what_starts_the_ranks_of_a_script_is_known_before_a_program(launcher: s
     job, plugin = job_of(how, runtime, kind), plugins.find("launchers", launcher)
     here = plugins.find("schedulers", scheduler)
     found = starter((*plugin.words(job, here, ()), *plugin.inside(job, here)))
-    assert found, "name its program in OTHERS of modak/jobs/starters.py"
+    assert found, "name its program in PROGRAMS of modak/jobs/starters.py"
 
 
 @pytest.mark.parametrize("command", ["accelerate env", "python3 -m torch.utils.bottleneck train.py"])

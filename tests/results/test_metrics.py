@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from modak.errors import DataError
 from modak.results.metrics import METRICS, metric, misnamed
-from modak.results.units import parse_unit, to_base
+from modak.results.units import KNOWN_UNITS, known_unit, parse_unit, to_base
+
+
+def test_an_unknown_unit_is_answered_with_one_of_every_metric() -> None:
+    """Those that are computed from others have no unit."""
+    shown = re.split(r"[,;] ", KNOWN_UNITS)
+    assert {known.unit for known in METRICS.values()} <= {parse_unit(unit).base for unit in shown if known_unit(unit)} | {"1"}, (
+        "name one in KNOWN_UNITS of modak/results/units.py"
+    )
 
 
 @pytest.mark.parametrize(
