@@ -61,10 +61,14 @@ def test_a_request_and_its_essence_have_the_same_candidates(known: Facts, path: 
 
 
 @pytest.mark.parametrize("option", VALUES)
-def test_each_job_option_that_counts_is_in_the_essence(known: Facts, option: str) -> None:
-    """An option that is read and not kept would be heeded by the first of two requests alone, or by none."""
+@pytest.mark.parametrize("of_gpus", [False, True])
+def test_each_job_option_that_counts_is_in_the_essence(known: Facts, option: str, of_gpus: bool) -> None:
+    """An option that is read and not kept would be heeded by the first of two requests alone, or by none; also where GPUs have cores."""
     for value in VALUES[option]:
-        job = {"target": {"name": "supermuc-ng"}, "application": {"app_type": "mpi"}, "job_options": {option: value}}
+        job: dict[str, Any] = {"target": {"name": "supermuc-ng"}, "application": {"app_type": "mpi"}, "job_options": {option: value}}
+        if of_gpus:
+            training = {"app_type": "ai_training", "ai_training": {"pytorch": {}}}
+            job = {"target": {"name": "dgx-1-v100"}, "optimisation": training, "job_options": {"request_gpus": 1, option: value}}
         whole = tried(lambda job=job: normalise({"job": job}).request)
         if isinstance(whole, Request):
             target = resolve(whole, known)

@@ -1,4 +1,4 @@
-"""The recipes that stand beside this file in both forms, and what they are planned from."""
+"""The recipes that stand beside this file, and what they are planned from."""
 
 from __future__ import annotations
 
@@ -44,6 +44,10 @@ WHOLE = {
 }
 
 
+TWICE = tuple(name for name in WHOLE if not name.startswith("today-"))
+"""Those that stand here in both forms. Of the others the Dockerfile is enough: that a definition runs the same is tested of all."""
+
+
 def made(name: str) -> Recipe:
     """A recipe by its name."""
     found = WHOLE[name]
@@ -52,7 +56,8 @@ def made(name: str) -> Recipe:
 
 
 if __name__ == "__main__":
+    folder = Path(__file__).parent
     for name in WHOLE:
-        folder = Path(__file__).parent
-        (folder / f"{name}.def").write_text(written(made(name), "definition"))
         (folder / f"{name}.dockerfile").write_text(written(made(name), "dockerfile"))
+    for name in TWICE:
+        (folder / f"{name}.def").write_text(written(made(name), "definition"))
