@@ -95,7 +95,7 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
     if not keys and (job or not top):
         refused = RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
-        refused.warnings = more
+        refused.warnings = more if top else ()
         raise refused
     if not top:
         notes += (Fault("job", "the key 'job' is missing; its sections are read from the top"),)
