@@ -12,7 +12,7 @@ from typing import Any
 from modak.dsl import Plan, Texts
 from modak.normalise import ANSWERS
 from modak.normalise.sections import OBJECT, as_object
-from modak.normalise.spellings import fold
+from modak.normalise.spellings import name_of, spellings
 from modak.text.documents import Json
 
 
@@ -84,8 +84,8 @@ def _key(given: Mapping[str, Any], name: str) -> str:
     """The key of ``given`` that is a spelling of ``name``; ``name`` if there is none."""
     if name in given:
         return name
-    wanted = fold(name)
-    return next((key for key in given if fold(key) == wanted), name)
+    wanted = spellings((name,))
+    return next((key for key in given if name_of(key, wanted)), name)
 
 
 def _text(value: Any) -> str:

@@ -26,6 +26,8 @@ Closest = Annotated[bool, Query(description="if nothing meets the constraints: t
 Preflight = Annotated[bool, Query(description="false: omit the checks of the node from the script")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="most items in one answer")]
 Cursor = Annotated[str, Query(max_length=600, description="`next` of the previous answer")]
+PlanId = Annotated[str, Path(max_length=600, description="`plan.id` of an answer")]
+Kind = Annotated[str, Path(max_length=600, description="kind of document", json_schema_extra={"enum": [*schemas.KINDS, "openapi"]})]
 Wanted = Annotated[str, Path(max_length=600, description="its name or id, as answers and lists give it; an image's is its reference")]
 UsedBy = Annotated[str, Query(max_length=600, description="id of a plan: only results that its prediction is based on")]
 Replaced = Annotated[bool, Query(description="the last results that were replaced, with `replaced_at`, `replaced_by`, `replaced_from`")]
@@ -122,17 +124,17 @@ def sizings(request: Request, body: Body, strict: Strict = False) -> Response:
     return answer(service_of(request).size(document(body), strict=strict))
 
 
-def plan(request: Request, id: Wanted) -> Response:
+def plan(request: Request, id: PlanId) -> Response:
     """The document as it was answered."""
     return answer(located(service_of(request).plan(id), request))
 
 
-def script(request: Request, id: Wanted) -> Response:
+def script(request: Request, id: PlanId) -> Response:
     """The text to submit."""
     return _text(service_of(request).texts(id).job_script)
 
 
-def build(request: Request, id: Wanted) -> Response:
+def build(request: Request, id: PlanId) -> Response:
     """The text of the job that builds the image; 404 if nothing is built."""
     found = service_of(request).texts(id).build_script
     if not found:
@@ -180,9 +182,8 @@ def add_listing(app: FastAPI, kind: str) -> None:
         app.add_api_route(path, endpoint, methods=["GET"], tags=["data"], summary=summary, name=called, responses=tagged(shown))
 
 
-def schema(request: Request, kind: Wanted) -> Response:
-    """Of `request`, `response`, `result`, `points`, `system`, `processor`, `accelerator`, `image`, `rule` or `sizing`;
-    `openapi` is the whole service's."""
+def schema(request: Request, kind: Kind) -> Response:
+    """That of a kind of document; `openapi` is the whole service's."""
     return openapi(request) if kind == "openapi" else answer(schemas.schema(kind))
 
 

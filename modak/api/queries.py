@@ -1,6 +1,7 @@
-"""Query parameters of addresses other than for reading: unknown ones are refused, not ignored.
+"""Query parameters of lists, and of addresses other than for reading: unknown ones are refused, not ignored.
 
-With a misspelt ``dry_run`` data would be changed. At the published addresses unknown parameters are ignored, as they always were.
+With a misspelt ``dry_run`` data would be changed, and a list would be taken for a part of it, or for its next page. At the published
+addresses unknown parameters are ignored, as they always were.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from fastapi import Request
 from modak.errors import RequestError, unknown
 
 LOOKING: Final = frozenset(("GET", "HEAD"))
+FILTERED: Final = "/results"
+"""The list that looks at its parameters itself: columns are some."""
 PUBLISHED: Final = "published names"
 """The tag of the published addresses."""
 
@@ -19,9 +22,11 @@ PUBLISHED: Final = "published names"
 async def only_known(request: Request) -> None:
     """Refuse unknown parameters, and parameters with one value that are given twice."""
     route = request.scope["route"]
-    if request.method in LOOKING or PUBLISHED in route.tags:
+    if PUBLISHED in route.tags:
         return
     single = {field.alias: not _is_list(field.field_info.annotation) for field in route.dependant.query_params}
+    if request.method in LOOKING and (route.path == FILTERED or "limit" not in single):
+        return
     for name in request.query_params:
         if name not in single:
             called = ascii(name[:100])[1:-1]

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from modak.admission import LONGEST_REASON
 from modak.api.access import actor_of, used_token
 from modak.api.bodies import Body, LoadBody, document
-from modak.api.native import Cursor, Limit, Wanted, service_of
+from modak.api.native import Cursor, Limit, PlanId, Wanted, service_of
 from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, page_of, ref, request_bodies, request_body, text, whole
 from modak.api.problems import alone, answer
 from modak.api.uploads import sources
@@ -222,12 +222,12 @@ def add_removing(app: FastAPI, kind: str) -> None:
     app.add_api_route(path, remove, responses=answers, methods=["DELETE"], tags=[TAG], summary=summary, name=f"remove {kind}")
 
 
-def allow(request: Request, id: Wanted) -> Response:
+def allow(request: Request, id: PlanId) -> Response:
     """`token`, with which one result of this plan can be sent in the caller's name until `expires_at`; it is shown only here."""
     return answer(service_of(request).allow_result(id, actor_of(request)), status=201)
 
 
-def result(request: Request, id: Wanted, body: Body) -> Response:
+def result(request: Request, id: PlanId, body: Body) -> Response:
     """Checked against the plan, then loaded; with a job's own token only once. A run that failed is stored as such, and leaves the token
     for the next."""
     return answer(service_of(request).take_result(id, document(body), actor_of(request), used_token(request, id)))

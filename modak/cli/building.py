@@ -95,7 +95,7 @@ def _file_of(what: str, options: Sequence[str]) -> Path | None:
             why = f"only with the name of a framework; {path.name} says itself what is built"
             raise typer.BadParameter(why, param_hint=" ".join(options))
         return path
-    if len(path.parts) > 1:
+    if len(path.parts) > 1 or path.suffix or what == "Dockerfile":
         raise RequestError("no such file; a framework is named without a folder", field=what)
     return None
 

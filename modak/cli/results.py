@@ -66,6 +66,8 @@ def load(
     """Load results: all rows or none. Duplicates are counted and skipped.
 
     Example: modak load results.csv --set system=my-cluster --dry-run
+
+    To undo it: modak results doubt --file results.csv --why 'wrong file'
     """
     from modak.ingest.options import options_of
     from modak.ingest.reading import incoming

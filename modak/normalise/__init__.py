@@ -27,6 +27,7 @@ from modak.normalise.spellings import (
     is_blank,
     left_out,
     listed,
+    name_of,
     noted,
     prose,
     refused,
@@ -95,7 +96,7 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
     if not keys and (job or not top):
         refused = RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
-        refused.warnings = more
+        refused.warnings = more if top else ()
         raise refused
     if not top:
         notes += (Fault("job", "the key 'job' is missing; its sections are read from the top"),)
@@ -192,7 +193,7 @@ def _runtime_in_target(job: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple
 def _runtime_key(section: Mapping[str, Any]) -> str | None:
     """The key of a section that is a spelling of ``container_runtime``, if it has a value; of several the name itself, else the first."""
     name = "container_runtime"
-    keys = [key for key, value in section.items() if fold(key) == name and value is not None and not is_blank(value)]
+    keys = [key for key, value in section.items() if name_of(key, {name: name}) and value is not None and not is_blank(value)]
     return name if name in keys else next(iter(keys), None)
 
 

@@ -22,6 +22,7 @@ from modak.normalise.spellings import (
     flag,
     fold,
     gigabytes,
+    name_of,
     number,
     prose,
     several,
@@ -45,6 +46,9 @@ _DEVICES: Final = {
 }
 _APP_TYPES: Final = dsl.Optimisation.allowed("app_type")
 _APP_TYPE_SPELLINGS: Final = {"training": "ai_training", "inference": "ai_inference", "bigdata": "big_data"}
+_SECTIONS: Final = {
+    f"{prefix}{word}": kind for word, kind in spellings(_APP_TYPES, _APP_TYPE_SPELLINGS).items() for prefix in ("", "app_type_")
+}
 
 
 def optimisation(value: Any, path: str) -> Read:
@@ -65,8 +69,7 @@ def optimisation(value: Any, path: str) -> Read:
 
 def _kind(key: Any) -> str | None:
     """The kind of application whose section a key is; ``None`` for other keys."""
-    bare = fold(key).removeprefix("app_type_")
-    return bare if bare in _APP_TYPES else _APP_TYPE_SPELLINGS.get(bare)
+    return name_of(key, _SECTIONS)
 
 
 def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tuple[str | None, str | None, tuple[Fault, ...]]:

@@ -22,8 +22,8 @@ from modak.normalise.spellings import (
     Reader,
     each,
     flag,
-    fold,
     is_blank,
+    name_of,
     number,
     seconds,
     share,
@@ -154,7 +154,7 @@ def spelt(
     """
     if all(map(known.__contains__, given)) and None not in given.values():
         return dict(zip(given, given, strict=True)), ()
-    names = {key: key if key in known else others.get(fold(key)) for key in given}
+    names = {key: key if key in known else name_of(key, others) for key in given}
     written = {key: name for key, name in names.items() if name is not None and given[key] is not None}
     used = {name: _used(same, name, given) for name, same in grouped(written, written.__getitem__).items()}
     keys: dict[str, Any] = {}

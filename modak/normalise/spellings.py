@@ -77,6 +77,23 @@ def _folded(text: str) -> str:
     return text.strip().lower().replace("-", "_").replace(" ", "_")
 
 
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def parted(key: object) -> str:
+    """A key whose words begin with capitals, with underscores between them.
+
+    >>> parted("nodeCount"), parted("node_count")
+    ('node_Count', 'node_count')
+    """
+    return _CAMEL.sub("_", str(key)[:200])
+
+
+def name_of(key: object, names: Mapping[str, str]) -> str | None:
+    """What a key is called in :func:`spellings`, also if its words begin with capitals; ``None``: it is none of them."""
+    return names.get(fold(key)) or names.get(fold(parted(key)))
+
+
 def spellings(known: Iterable[str], others: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """Folded spelling -> name; ``others`` maps further spellings to names."""
     return {fold(name): name for name in known} | {fold(other): name for other, name in (others or {}).items()}

@@ -5,13 +5,12 @@ Add a word of schedulers and other tools here. A word that is read as the field 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from modak import dsl, plugins
 from modak.errors import nearest_name
-from modak.normalise.spellings import fold
+from modak.normalise.spellings import fold, parted
 
 MOST_LISTED: Final = 12
 """Longest list of known keys in a note; longer ones are in the schema."""
@@ -85,13 +84,11 @@ _MEANT: Final[Mapping[str, str]] = {
     for word in words
 }
 """Names that options of schedulers and other tools have for a field."""
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-"""Between the words of a key such as ``numGpus``."""
 
 
 def unknown_key(key: str, known: Collection[str]) -> str:
     """What is said of a key that is none of the ``known`` ones of its object."""
-    key = key if framework_of(key) else _CAMEL.sub("_", key)
+    key = key if framework_of(key) else parted(key)
     meant = _MEANT.get(fold(key), fold(key))
     if meant not in known and (where := _NOT_HERE.get(fold(key))):
         return f"unknown key, ignored: {where}"

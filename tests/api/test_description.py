@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from modak.api import create_app
 from modak.auth import SCOPES
+from modak.schemas import KINDS
 from tests.api.document import API, NOWHERE, OPERATIONS
 from tests.api.site import Site
 from tests.conftest import ROOT
@@ -245,6 +246,12 @@ def test_every_parameter_is_described() -> None:
     }
     assert len(told) > 20
     assert [name for name, description in told.items() if not description] == []
+
+
+def test_the_kinds_of_schemas_are_listed() -> None:
+    """Each is answered."""
+    (kind,) = API["paths"]["/schema/{kind}"]["get"]["parameters"]
+    assert set(kind["schema"]["enum"]) == {*KINDS, "openapi"}
 
 
 def test_every_tag_is_described() -> None:

@@ -88,6 +88,8 @@ def test_another_type_is_415(web: TestClient, document: dict[str, Any], kind: st
         ("GET", "/results?sytem=zenith", 422),
         ("GET", "/results?sytem%0A%1b[31m" + "x" * 3000 + "=zenith", 422),
         ("GET", "/systems?limit=100000", 422),
+        ("GET", "/systems?page=2", 422),
+        ("GET", "/models?application=solver", 422),
         ("GET", "/systems/%00", 400),
         ("GET", "/results?application=%00", 400),
         ("GET", "/results?application=%ff", 200),

@@ -215,6 +215,7 @@ def test_the_examples_of_the_help_are_accepted(monkeypatch: pytest.MonkeyPatch) 
         (("predict", "nowhere.csv", "--level", "2"), 2, "between 0 and 1"),
         (("systems", "show", "supermuc"), 1, "did you mean 'supermuc-ng'?"),
         (("results", "list", "--where", "sytem=x"), 1, "unknown filter"),
+        (("images", "build", "nowhere.def"), 1, "nowhere.def: no such file"),
         (("token", "revoke", "ada"), 1, "'modak token list' shows the ids"),
         (("schema", "requset"), 1, "did you mean 'request'?"),
         (("schema", "opnapi"), 1, "did you mean 'openapi'?"),

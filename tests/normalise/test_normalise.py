@@ -790,7 +790,7 @@ def test_the_memory_of_a_large_node_may_be_given_in_any_unit(given: Any) -> None
         ("application", "walltime", "job_options.wall_time_limit"),
         ("job_options", "cores", "core_count"),
         ("optimisation", "problem_size", "optimisation.workload.params"),
-        ("job_options", "wallTimeLimit", "wall_time_limit"),
+        ("job_options", "wallTime", "wall_time_limit"),
         ("application", "numGpus", "job_options.request_gpus"),
     ],
 )
@@ -800,10 +800,28 @@ def test_a_field_of_another_section_is_told_its_place(section: str, key: str, me
     assert (warning.field, warning.message) == (f"{section}.{key}", f"unknown key, ignored; did you mean {meant!r}?")
 
 
-def test_a_section_in_capitals_is_told_its_name() -> None:
-    """It stands where it belongs."""
-    (warning,) = normalise({"job": {"application": {"executable": "./a"}, "jobOptions": {}}}).warnings
-    assert (warning.field, warning.message) == ("jobOptions", "unknown key, ignored; did you mean 'job_options'?")
+def in_capitals(part: Any) -> Any:
+    """A document with keys whose words begin with capitals, as programs in JavaScript or Java write them."""
+    if not isinstance(part, dict):
+        return part
+    return {re.sub("_([a-z])", lambda found: found[1].upper(), key): in_capitals(inner) for key, inner in part.items()}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [REQUESTS / "all-job-options.json", *(EXAMPLES / f"{name}.json" for name in ("3dgan-supermuc-ng", "gromacs-hybrid", "mpi-solver"))],
+)
+def test_words_of_keys_may_begin_with_capitals(path: Path) -> None:
+    """Each such key is told what it is read as."""
+    document = json.loads(path.read_text())
+    found = normalise(in_capitals(document))
+    assert found.request.model_dump() == normalise(document).request.model_dump()
+    assert all("the key is read as" in warning.message for warning in found.warnings)
+
+
+def test_a_runtime_in_place_of_an_image_may_have_a_key_in_capitals() -> None:
+    """It would be an image of that name otherwise."""
+    assert normalise(job("application", containerRuntime="singularity")).request.target.container_runtime == "singularity"
 
 
 @pytest.mark.parametrize(
