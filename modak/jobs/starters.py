@@ -39,8 +39,8 @@ _OF_THREADS: Final = ("MODAK_THREADS", "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK")
 """Variables with the number of threads."""
 SEVERAL: Final = "of several programs, name a script that starts the one for its rank's number (SLURM_PROCID, PMI_RANK, …)"
 """What to do in place of ``mpirun -n 4 ./atmosphere : -n 2 ./ocean``."""
-_OF_SEVERAL: Final = frozenset({"--multi-prog", "--app", "-configfile"})
-"""Options of launchers that start several programs, which a file names."""
+_OF_SEVERAL: Final = re.compile(r"\s(:|--multi-prog|--app|-configfile)\s")
+"""What launchers start several programs by: behind the word, or in a file."""
 _NAME_PYTORCH: Final = "name PyTorch (optimisation.ai_training.pytorch), and the script starts its ranks itself"
 
 
@@ -90,7 +90,7 @@ def _done_instead(program: str, request: Request, out: tuple[Word, ...], *, prec
         return "application.mpi_ranks 1 starts it once"
     if program in FLAGS and request.optimisation.framework is None and request.application.app_type not in ("mpi", "hpc"):
         done = _NAME_PYTORCH
-    elif not _OF_SEVERAL.isdisjoint(request.application.command):
+    elif _OF_SEVERAL.search(literal(request.application.command)):
         done = SEVERAL
     else:
         done = f"{line(out)!a:.200} is left out" if out else "give the program without it"

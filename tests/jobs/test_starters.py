@@ -140,7 +140,15 @@ def test_a_launcher_that_stays_in_the_command_is_warned_of(command: str, launche
     assert any(f"each rank would run {launcher} again" in notice.message for notice in command_of(request, "srun", "slurm")[1])
 
 
-@pytest.mark.parametrize("command", ["srun -n 6 --multi-prog coupled.conf", "mpirun --app coupled.txt", "mpiexec -configfile coupled.txt"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "srun -n 6 --multi-prog coupled.conf",
+        "mpirun --app coupled.txt",
+        "mpiexec -configfile coupled.txt",
+        "sh -c 'mpirun -n 4 ./atm : -n 2 ./ocn'",
+    ],
+)
 def test_several_programs_of_a_launcher_are_started_by_their_ranks_numbers(command: str) -> None:
     """None of them is the program to give without the launcher."""
     _, (notice,) = command_of(Request(application=Application(executable=words.parse(command))), "srun", "slurm")
