@@ -37,8 +37,6 @@ DAY: Final = 24 * 3600 * 1_000_000
 """Microseconds."""
 _ROUNDS: Final = 3
 """Alternations between configurations and days, after which their effects hardly change."""
-_FAR: Final = 3 * 1.4826
-"""Median deviations of days that count no further: those of three standard deviations."""
 
 
 class TimedRun(NamedTuple):
@@ -181,7 +179,8 @@ def _medians(group: Ints, values: Array) -> Array:
 
 
 def _most_striking(runs: _Days) -> int | None:
-    """The day since which days differ most from those before, configurations apart; ``None``: there are too few."""
+    """The day since which days differ most from those before, configurations apart, also if it is one of the first or last; ``None``: there
+    are too few."""
     days, at = np.unique(runs.day, return_inverse=True)
     if len(days) < 2 * LEAST_DAYS:
         return None
@@ -189,12 +188,10 @@ def _most_striking(runs: _Days) -> int | None:
     for _ in range(_ROUNDS):
         own = _medians(of, runs.cost - effect[at])
         effect = _medians(at, runs.cost - own[of])
-    effect -= median(effect)
-    far = max(_FAR * median(np.abs(effect)), LEAST_SHIFT)
     weight = np.bincount(at).astype(np.float64)
     before, total = np.cumsum(weight)[:-1], weight.sum()
-    moved = np.cumsum(weight * np.clip(effect, -far, far))
-    striking = np.abs(moved[:-1] - moved[-1] * before / total) / np.sqrt(before * (total - before))  # also of too few days: then it is none
+    moved = np.cumsum(weight * effect)
+    striking = np.abs(moved[:-1] - moved[-1] * before / total) / np.sqrt(before * (total - before))
     return int(days[1 + int(np.argmax(striking))])
 
 
@@ -216,12 +213,11 @@ def _judged(runs: _Days, first: int, names: Sequence[Hashable]) -> Shift | None:
     weight = np.asarray(np.bincount(at, 1 / np.bincount(side)[side]), dtype=np.float64)  # what a day weighs in the medians of its side
     equal = [float(weight[chosen].sum() ** 2 / (weight[chosen] ** 2).sum()) for chosen in (~later, later)]
     weight = weight * np.where(later, equal[1], equal[0]) / len(both)
-    squares = float((weight * effect**2).sum())
-    if min(equal) < LEAST_DAYS - 0.01 or squares > _missed_by_line(after, effect + moved * later, weight):
+    if min(equal) < LEAST_DAYS - 0.01:
         return None
-    taken = len(rest) / (len(rest) - len(both) - 1)  # configurations have taken their part of the scatter
+    squares = float((weight * effect**2).sum())
     like = min(max(float((effect[1:] * effect[:-1]).sum()) / max(float((effect**2).sum()), 1e-300), 0.0), LASTING)
-    of_days = math.sqrt(squares / sum(equal) * taken * (1 + like) / (1 - like) * sum(map(variance_of_median, equal)))
+    of_days = math.sqrt(squares / sum(equal) * (1 + like) / (1 - like) * sum(map(variance_of_median, equal)))
     of_configurations = float(np.std(each, ddof=1)) * math.sqrt(variance_of_median(len(both)))
     error = max(quantile(int(sum(equal)) - 2) * of_days, quantile(len(both) - 1) * of_configurations)
     if abs(moved) - LEAST_SHIFT <= SURE * error:
@@ -229,9 +225,3 @@ def _judged(runs: _Days, first: int, names: Sequence[Hashable]) -> Shift | None:
     ratios = dict(zip((names[one] for one in both), np.exp(each).tolist(), strict=True))
     interval = (math.exp(moved - error), math.exp(moved + error))
     return Shift(first, math.exp(moved), interval, (int((~later).sum()), int(later.sum())), ratios)
-
-
-def _missed_by_line(days: Ints, effect: Array, weight: Array) -> float:
-    """The squares that a slow drift over days leaves of their effects."""
-    line = np.polynomial.Polynomial.fit(days, effect, 1, w=np.sqrt(weight))
-    return float((weight * (effect - line(days)) ** 2).sum())

@@ -70,6 +70,22 @@ def test_days_of_one_configuration_do_not_count_for_all() -> None:
     assert shift(rare) is None
 
 
+def test_the_day_is_found_where_few_configurations_run_on_each() -> None:
+    """Of twelve, a third a day: what a day takes and what a configuration takes are told apart in turn."""
+    found = shift(runs(since(12, 1.3), several=12, often=0.35, seed=3))
+    assert found is not None
+    assert found.day == FIRST + 12
+
+
+@pytest.mark.parametrize("seed", [38, 47, 50, 56])
+def test_days_that_are_like_those_before_them_tell_less(seed: int) -> None:
+    """Busy times last: what would look like a shift if days were independent is none."""
+    chance, level = np.random.default_rng(seed), [0.0]
+    for _ in range(23):
+        level.append(0.8 * level[-1] + chance.normal(0, 0.03))
+    assert shift(runs(lambda _, at: math.exp(level[at]), days=24, seed=seed)) is None
+
+
 def test_an_outlier_hides_no_shift() -> None:
     """A run that took ten times as long, and another that took a tenth."""
     made = runs(since(12, 1.15))

@@ -13,7 +13,7 @@ from modak.perfmodel.questions import Question
 from modak.store import Store, shifts
 from modak.store.suspects import Judgement
 from modak.text.numbering import Measured
-from tests.store.tables import ME, csv_table
+from tests.store.tables import ME, csv_table, results_of
 
 HEADER = "application,system,nodes,metric,unit,value,measured_at\n"
 BEFORE, AFTER = range(1, 11), range(11, 17)
@@ -98,18 +98,39 @@ def test_a_load_tells_of_its_own_applications(store: Store) -> None:
     assert len(load(store, rows([17]))) == 1
 
 
-def test_a_further_run_has_nothing_fitted_again_that_it_does_not_change(store: Store) -> None:
-    """A shift that is about as large as it was noted stays as it is."""
-    several = [rows([*BEFORE, *AFTER], application=name) for name in ("solver", "heat")]
-    load(store, *several)
-    (before,) = store.shifted("heat")
-    load(store, rows([17], slower=1.21))
-    assert store.shifted("heat") == (before,)
+def test_what_other_results_show_has_models_fitted_again(store: Store) -> None:
+    """Three days of one application are too few, until another one shows the shift of the system."""
+    load(store, rows(BEFORE), rows(AFTER[:3]))
+    assert on_two_nodes(store) == pytest.approx(200, rel=0.02)
+    (note,) = load(store, rows([*BEFORE, *AFTER], application="heat"))
+    assert note.startswith("runs on here take 20% longer")
+    assert on_two_nodes(store) == pytest.approx(240, rel=0.01)
+
+
+def test_a_shift_that_is_about_as_large_stays_as_it_was_noted(store: Store) -> None:
+    """So that not each further run has all series of a system fitted again."""
+    load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], application="heat"))
+    before = store.shifted("heat")
+    load(store, rows(range(17, 27), slower=1.205), rows(range(17, 27), slower=1.205, application="heat"))
+    assert store.shifted("heat") == before
 
 
 def test_what_is_not_looked_at_keeps_its_shift(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A load looks at the series that changed last, up to a number of runs."""
+    """A load looks at the series that changed last, up to a number of runs; without any runs that models use there is none."""
     load(store, rows([*BEFORE, *AFTER], application="heat"))
-    monkeypatch.setattr(shifts, "MOST_RUNS", 60)
-    load(store, rows(BEFORE, application="solver"), rows(AFTER, application="solver"))
+    with monkeypatch.context() as patched:
+        patched.setattr(shifts, "MOST_RUNS", 60)
+        patched.setattr(shifts, "SERIES_AT_ONCE", 1)
+        load(store, rows([*BEFORE, *AFTER]))
     assert store.shifted("heat")
+    store.judge("doubt", Measured("2026-03-01", None, {"application": "heat"}), ME, "another machine")
+    assert store.shifted("heat") == ()
+
+
+def test_what_somebody_confirmed_is_not_scaled(store: Store) -> None:
+    """A result from before a shift is right as it is."""
+    load(store, rows(BEFORE), rows(AFTER), "solver,here,64,wall_time,s,50,2026-03-05\n")
+    assert float(predict(store.models("solver"), Question({}), [64]).value[0]) == pytest.approx(60, rel=0.02)
+    (number,) = (one.id for one in results_of(store, "solver") if one.layout.nodes == 64 and one.id)
+    store.judge("confirm", [number], ME)
+    assert float(predict(store.models("solver"), Question({}), [64]).value[0]) == pytest.approx(50, rel=0.01)
