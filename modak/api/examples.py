@@ -33,8 +33,8 @@ def _made(schema: Mapping[str, Any], kept: Mapping[str, Any]) -> Any:
             return kept.get(component.rpartition("/")[2])
         case {"anyOf": [first, *_]}:
             return _made(first, kept)
-        case {"type": "array", "items": item}:
-            return [_made(item, kept)]
-        case {"properties": {"items": items}}:
-            return {"items": _made(items, kept)}
+        case {"type": "array", "items": item} if (one := _made(item, kept)) is not None:
+            return [one]
+        case {"properties": {"items": items}} if (page := _made(items, kept)) is not None:
+            return {"items": page}
     return None

@@ -13,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from modak.api import create_app
+from modak.api.examples import add_examples
 from modak.auth import SCOPES
 from modak.schemas import KINDS
 from tests.api.document import API, NOWHERE, OPERATIONS
@@ -146,6 +147,14 @@ def test_every_answer_has_an_example_of_its_type(path: str, method: str) -> None
         assert "example" in content, "give one in modak/api/examples.json"
         known = {**content["schema"], "components": API["components"], "unevaluatedProperties": path.startswith("/schema")}
         assert [error.message for error in jsonschema_rs.validator_for(known).iter_errors(content["example"])] == []
+
+
+def test_a_list_of_what_has_no_example_has_none() -> None:
+    """It is asked for then, as that of a single one is."""
+    of_one: Any = {"type": "array", "items": {"$ref": "#/components/schemas/nothing"}}
+    told: dict[str, Any] = {"json": {"schema": of_one}, "page": {"schema": {"properties": {"items": of_one}}}}
+    add_examples({"paths": {"/": {"get": {"responses": {"200": {"content": told}}}}}})
+    assert not any("example" in content for content in told.values())
 
 
 def test_names_make_names_of_types() -> None:

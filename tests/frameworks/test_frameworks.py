@@ -33,6 +33,11 @@ def test_every_framework_of_the_documents_is_there() -> None:
     assert wanted - set(plugins.names("frameworks")) == set()
 
 
+def test_front_ends_are_those_whose_images_are_of_another_framework() -> None:
+    """Caffe is none, though its forks have images of their own."""
+    assert {each.name for each in BUILTIN if each.is_front_end} == {"keras", "horovod"}
+
+
 def test_what_connects_the_ranks_of_every_distribution_layer_is_known() -> None:
     """MPI, unless it says otherwise: the script looks for the MPI library that they use, or for none."""
     fields = (each.options.model_fields.get("distribution") for each in BUILTIN)
