@@ -63,11 +63,9 @@ def load(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, but store nothing.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Load results: all rows or none. Duplicates are counted and skipped.
+    """Load results: all rows or none. Duplicates are counted and skipped. 'modak results doubt --file NAME' undoes it.
 
     Example: modak load results.csv --set system=my-cluster --dry-run
-
-    To undo it: modak results doubt --file results.csv --why 'wrong file'
     """
     from modak.ingest.options import options_of
     from modak.ingest.reading import incoming
