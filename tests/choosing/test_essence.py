@@ -76,6 +76,17 @@ def test_each_job_option_that_counts_is_in_the_essence(known: Facts, option: str
             assert repr(found[0]) == repr(found[1])
 
 
+@pytest.mark.parametrize("field", ["memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb"])
+def test_memory_that_does_not_fit_is_in_the_essence(known: Facts, field: str) -> None:
+    """A request asking for more than a node has is refused, and so is its essence."""
+    training = {"app_type": "ai_training", "ai_training": {"pytorch": {}}, "workload": {field: 10_000}}
+    whole = normalise({"job": {"target": {"name": "dgx-1-v100"}, "optimisation": training}}).request
+    target = resolve(whole, known)
+    for each in (whole, essence(whole)):
+        with pytest.raises(Infeasible):
+            enumerate_candidates(each, target, ())
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_a_request_and_its_essence_get_the_same_software(known: Facts, path: Path) -> None:
     """Image, recipe and rules, with their reasons and warnings."""
