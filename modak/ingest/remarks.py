@@ -56,6 +56,8 @@ MOST_NODES: Final = 200_000
 GROWN, GROWS_AS = 8, 0.75
 """What takes longer on so many times as many nodes, by at least this power of their number: of 364 series of public tables with as many
 sizes only six single collective operations (alltoall, gather) do, however badly the others scale."""
+EVEN: Final = 1.25
+"""Rates of each GPU differ by less than this factor up to a few dozen nodes, those of all of them by more."""
 _NO_COMPUTERS: Final = f"if it counts something else, {AGAIN} '--map nodes=params.nodes'"
 PROBLEM: Final = f"takes longer nearly as 'nodes' grow: are these computers, or the size of the problem? {_NO_COMPUTERS}"
 _PRECISION: Final = re.compile(
@@ -168,6 +170,7 @@ def on_numbers(known: Sequence[System], changed: Mapping[int, SeriesKey], figure
         said = (
             *(_beyond(key, one, nodes_of), _no_nodes(one), *_over_all_nodes(one), _percentage(key, one), _summed(one)),
             *(SWAPPED if _swapped(key, one) else None, PROBLEM if _slower_with_nodes(key, one) else None),
+            _of_each_gpu(key, one),
         )
         for what in filter(None, said):
             found.setdefault(what, []).append(series_label(key))
@@ -438,6 +441,14 @@ def _summed(one: Figures) -> str | None:
     if one.without_nodes != 1 or one.sizes < 2:
         return None
     return "one result without 'nodes', which counts for any number of them; if it sums up the others, take it out ('modak results doubt')"
+
+
+def _of_each_gpu(key: SeriesKey, one: Figures) -> str | None:
+    """What is said of a rate that is nearly the same on all numbers of nodes with GPUs, as what one GPU does is."""
+    several = one.sizes >= LEAST_SIZES and (one.most_nodes or 0) >= GROWN and one.most <= EVEN * one.least
+    if not several or not one.most_within.get("gpus_per_node") or not metric_of(key).is_rate or key.unit == "B/s":
+        return None
+    return f"hardly faster on more nodes: if the values are of each GPU, {AGAIN} '--set unit={key.unit}/GPU'"
 
 
 def _swapped(key: SeriesKey, one: Figures) -> bool:
