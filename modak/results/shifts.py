@@ -216,8 +216,9 @@ def _judged(runs: _Days, first: int, names: Sequence[Hashable]) -> Shift | None:
     if min(equal) < LEAST_DAYS - 0.01:
         return None
     squares = float((weight * effect**2).sum())
+    taken = len(rest) / (len(rest) - len(both) - 1)  # configurations have taken their part of the scatter
     like = min(max(float((effect[1:] * effect[:-1]).sum()) / max(float((effect**2).sum()), 1e-300), 0.0), LASTING)
-    of_days = math.sqrt(squares / sum(equal) * (1 + like) / (1 - like) * sum(map(variance_of_median, equal)))
+    of_days = math.sqrt(squares / sum(equal) * taken * (1 + like) / (1 - like) * sum(map(variance_of_median, equal)))
     of_configurations = float(np.std(each, ddof=1)) * math.sqrt(variance_of_median(len(both)))
     error = max(quantile(int(sum(equal)) - 2) * of_days, quantile(len(both) - 1) * of_configurations)
     if abs(moved) - LEAST_SHIFT <= SURE * error:

@@ -77,13 +77,18 @@ def test_the_day_is_found_where_few_configurations_run_on_each() -> None:
     assert found.day == FIRST + 12
 
 
-@pytest.mark.parametrize("seed", [38, 47, 50, 56])
-def test_days_that_are_like_those_before_them_tell_less(seed: int) -> None:
-    """Busy times last: what would look like a shift if days were independent is none."""
+@pytest.mark.parametrize(
+    ("seed", "like", "scatter", "several", "days", "often"),
+    [*((seed, 0.8, 0.03, 6, 24, 1.0) for seed in (38, 47, 50, 56)), (47, 0.7, 0.025, 12, 30, 0.15)],
+)
+def test_days_that_are_like_those_before_them_tell_less(
+    seed: int, like: float, scatter: float, several: int, days: int, often: float
+) -> None:
+    """Busy times last: what would look like a shift if days were independent is none, nor if configurations ran on few of them."""
     chance, level = np.random.default_rng(seed), [0.0]
-    for _ in range(23):
-        level.append(0.8 * level[-1] + chance.normal(0, 0.03))
-    assert shift(runs(lambda _, at: math.exp(level[at]), days=24, seed=seed)) is None
+    for _ in range(days - 1):
+        level.append(like * level[-1] + chance.normal(0, scatter))
+    assert shift(runs(lambda _, at: math.exp(level[at]), days=days, seed=seed, several=several, often=often)) is None
 
 
 def test_an_outlier_hides_no_shift() -> None:
