@@ -7,8 +7,8 @@ from packaging.version import Version
 from pydantic import ValidationError
 
 from modak import plugins
-from modak.choosing.wishes import A_GPU_PER_RANK
-from modak.dsl import FrameworkOptions
+from modak.choosing.wishes import A_GPU_PER_RANK, drives_all_gpus
+from modak.dsl import FrameworkOptions, Request
 from modak.frameworks import BUILTIN, Framework
 from modak.frameworks.base import Kind, SourceBuild, release
 from modak.launchers.family import OWN_NETWORK
@@ -36,6 +36,15 @@ def test_every_framework_of_the_documents_is_there() -> None:
 def test_front_ends_are_those_whose_images_are_of_another_framework() -> None:
     """Caffe is none, though its forks have images of their own."""
     assert {each.name for each in BUILTIN if each.is_front_end} == {"keras", "horovod"}
+
+
+@pytest.mark.parametrize(
+    ("name", "fork", "alone"), [("caffe", None, True), ("caffe", "intel", True), ("caffe", "nvidia", True), ("jax", None, False)]
+)
+def test_one_process_of_caffe_and_of_its_forks_drives_all_gpus(name: str, fork: str | None, alone: bool) -> None:
+    """Which of them a request means is said by an option."""
+    optimisation = {"framework": name, "options": options(name, {"fork": fork} if fork else {})}
+    assert drives_all_gpus(Request().changed(optimisation=optimisation)) == alone
 
 
 def test_what_connects_the_ranks_of_every_distribution_layer_is_known() -> None:
