@@ -19,7 +19,7 @@ from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, from_row
 
 MOST_SERIES: Final = 500
 """Series of a system that are looked at: those that changed last."""
-MOST_RUNS: Final = 5_000
+MOST_RUNS: Final = 2_000
 """Runs that are looked at, of all systems of a load."""
 
 
