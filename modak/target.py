@@ -209,7 +209,14 @@ class Target:
 
     def other_nodes(self, on_gpus: bool) -> frozenset[str]:
         """Names of the system's partitions whose nodes are of another kind: for runs ``on_gpus`` by GPUs, for others by processors."""
+        return self._other_nodes[on_gpus]
 
+    @cached_property
+    def _other_nodes(self) -> tuple[frozenset[str], frozenset[str]]:
+        """:meth:`other_nodes` of runs on processors, and on GPUs: every curve of an application is compared with them."""
+        return self._with_other_nodes(on_gpus=False), self._with_other_nodes(on_gpus=True)
+
+    def _with_other_nodes(self, *, on_gpus: bool) -> frozenset[str]:
         def kind(node: Node) -> tuple[object, ...]:
             return (node.accelerator,) if on_gpus else processors_of(node)
 

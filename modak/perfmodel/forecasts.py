@@ -16,6 +16,7 @@ from modak.cache import Cache
 from modak.perfmodel import intervals, joining, nodestep, relatives, scaling
 from modak.perfmodel.curves import FEW_SIZES, Curve
 from modak.perfmodel.intervals import Z90
+from modak.perfmodel.others import Others
 from modak.perfmodel.repeats import RERUN_SPREAD, at_least, noise
 
 MOST_FORECASTS: Final = 4096
@@ -81,45 +82,44 @@ class Forecasts:
     for."""
 
     def __init__(self, curves: Sequence[Curve], nodes: Array) -> None:
-        self._curves, self._nodes = curves, nodes
+        self._curves, self._nodes = Others(curves), nodes
         self._made = Cache(MOST_FORECASTS)
 
     def of(self, curve: Curve, per_node: float, nodes: Array) -> PooledForecast:
         """That of a curve for a size of ``per_node`` on a node, on some of the numbers of nodes."""
 
         def made() -> PooledForecast:
-            return pooled_forecast(curve, self._curves, self._nodes * per_node, self._nodes)
+            return pooled_forecast(curve, self._curves.without(curve), self._nodes * per_node, self._nodes)
 
         return self._made.get((id(curve), per_node), made).at(np.searchsorted(self._nodes, nodes))
 
 
-def pooled_forecast(curve: Curve, curves: Sequence[Curve], sizes: Array, nodes: Array) -> PooledForecast:
+def pooled_forecast(curve: Curve, others: Others, sizes: Array, nodes: Array) -> PooledForecast:
     """The curve's own forecast at ``sizes [n]`` on ``nodes [n]``, pooled with its kin where these were measured.
 
-    ``curves``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
+    ``others``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
     says nothing of how the run scales. So is one of few sizes if some of its kin were measured at larger ones. A curve on few numbers of
     nodes is predicted from results of the same run that do not state their layout, if these are on more (:func:`_by_ratio`). A curve within
     one node is also predicted from another layout on several (:func:`_off_the_node`). Beyond its sizes, where no kin was measured, another
     configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of size is forecast.
     """
     at = At(sizes, nodes)
-    forecast = _joined(_as_measured(curve, curves, at), curve, curves, at)
+    forecast = _joined(_as_measured(curve, others, at), curve, others, at)
     return forecast._replace(log_value=forecast.log_value + np.log(sizes)) if curve.grows else forecast
 
 
-def _as_measured(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
+def _as_measured(curve: Curve, others: Others, at: At) -> PooledForecast:
     """The forecast of the curve and its kin, without other configurations: of costs as in :attr:`~modak.perfmodel.Curve.measured`."""
-    silent = _silent_curve(curve, curves)
-    return _by_ratio(curve, silent, curves, at) if silent else _off_the_node(_pooled(curve, curves, at), curve, curves, at)
+    silent = _silent_curve(curve, others)
+    return _by_ratio(curve, silent, others, at) if silent else _off_the_node(_pooled(curve, others, at), curve, others, at)
 
 
-def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
+def _pooled(curve: Curve, others: Others, at: At) -> PooledForecast:
     """The forecast of the curve's own forms; pooled with its kin where these were measured, and with the forecasts of these beyond."""
     beside = at.beside(curve)
     own = scaling.evaluate(curve.mixture, at.sizes, beside)
     few, beyond = len(curve.sizes) <= FEW_SIZES, own.doublings > 0
-    alike = relatives.comparable(curve, curves) if few or beyond.any() else []
-    kin = relatives.kin_of(curve, alike)
+    kin = relatives.kin_of(curve, others) if few or beyond.any() else ()
     reached = relatives.reached(kin, at.sizes, beside)
     measured, continued = (beyond | few) & reached, beyond & ~reached & relatives.continued_by(kin, curve)
 
@@ -132,7 +132,7 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
         pooled_width = intervals.half_widths(together).each(np.maximum, least)
         value, width = np.where(measured, together.log_value, value), pooled_width.where(measured, width)
     if continued.any():
-        forecasts = relatives.forecasts_of(kin, alike, at.sizes, beside)
+        forecasts = relatives.forecasts_of(kin, others, at.sizes, beside)
         # Its interval is that of a series alone: nobody ran there.
         together = replace(relatives.pool(own, curve.sizes[-1], kin, at.sizes, forecasts, beside), relatives=0)
         value = np.where(continued, together.log_value, value)
@@ -143,7 +143,7 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
         doublings = np.maximum(doublings, scaling.beyond(beside, min(curve.nodes), max(curve.nodes)))
         if not curve.mixture.single_node:
             width = width.widened(Z90 * nodestep.unlike(_nodes_apart(curve, at.sizes, beside), beside, curve.nodes))
-    of_repeats = noise(curve, curves)
+    of_repeats = noise(curve, others)
     return PooledForecast(
         log_value=value,
         width=at_least(width, of_repeats),
@@ -156,41 +156,40 @@ def _pooled(curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
     )
 
 
-def _joined(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
+def _joined(forecast: PooledForecast, curve: Curve, others: Others, at: At) -> PooledForecast:
     """The forecast, joined with those of configurations that share no size with the curve and were measured nearer
     (:mod:`modak.perfmodel.joining`)."""
     away = np.flatnonzero((forecast.doublings > 0) & ~forecast.reached)
-    found = joining.neighbours(curve, curves) if away.size else []
+    found = joining.neighbours(curve, others) if away.size else []
     own = forecast.told
     for one, some in joining.nearest(found, at.sizes[away], own.doublings[away]):
         here = away[some]
-        other = _told_by(one, curve, curves, At(at.sizes[here], at.nodes[here]), forecast.noise)
+        other = _told_by(one, curve, others.without(one.curve), At(at.sizes[here], at.nodes[here]), forecast.noise)
         joint, factor = joining.together(own.at(here), other)
         forecast = _with(forecast, here, joint, factor, one.curve.measured)
     return forecast
 
 
-def _off_the_node(forecast: PooledForecast, curve: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
+def _off_the_node(forecast: PooledForecast, curve: Curve, others: Others, at: At) -> PooledForecast:
     """The forecast of a curve over counts within one node; on several, joined with what another layout of the same run shows of leaving
     the node: its cost there, times the ratio of the costs of both on one node."""
     several = np.flatnonzero(at.nodes > 1)
-    other = _over_nodes(curve, curves) if curve.mixture.single_node and several.size else None
+    other = _over_nodes(curve, others) if curve.mixture.single_node and several.size else None
     if other is None:
         return forecast
     nodes, one = at.nodes[several], np.ones(several.shape)
-    others = [each for each in curves if each is not curve]
-    there, on_one = (_pooled(other, others, At(on, on)) for on in (nodes, one))
-    share = _pooled(curve, curves, At(at.sizes[several] / nodes, one))
+    there, on_one = (_pooled(other, others.without(other), At(on, on)) for on in (nodes, one))
+    share = _pooled(curve, others, At(at.sizes[several] / nodes, one))
     parts = there.told.deviation, share.told.deviation, relatives.UNKNOWN_LIKENESS * np.log2(nodes)
     own = forecast.told.at(several)
     moved = own._replace(log_value=there.log_value + share.log_value - on_one.log_value, deviation=np.sqrt(sum(part**2 for part in parts)))
     return _with(forecast, several, *joining.together(own, moved), other.measured)
 
 
-def _over_nodes(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
+def _over_nodes(curve: Curve, others: Others) -> Curve | None:
     """Of the other layouts of the same run that were measured on one node and on several, the one on the most; of equals, names do not
     decide."""
-    found = [one for one in curves if one.scale == "nodes" and one.series == curve.series and one.nodes[0] == 1 < one.nodes[-1]]
+    found = [one for one in others if one.scale == "nodes" and one.series == curve.series and one.nodes[0] == 1 < one.nodes[-1]]
     alike = [one for one in found if one.layout.batch_size == curve.layout.batch_size and bool(one.on_gpus) == bool(curve.on_gpus)]
     return max(alike, key=lambda one: (len(one.nodes), one.nodes, one.costs), default=None)
 
@@ -209,9 +208,8 @@ def _with(forecast: PooledForecast, here: Ints, joint: joining.LogForecast, fact
     )
 
 
-def _told_by(one: joining.Neighbour, curve: Curve, curves: Sequence[Curve], at: At, of_repeats: float) -> joining.LogForecast:
+def _told_by(one: joining.Neighbour, curve: Curve, others: Others, at: At, of_repeats: float) -> joining.LogForecast:
     """What another configuration tells of the curve: its forecast, moved by the ratio of their costs at the edge of the curve's sizes."""
-    others = [each for each in curves if each is not curve]
     edges = np.clip(at.sizes, curve.sizes[0], curve.sizes[-1])
     nodes = np.interp(edges, curve.sizes, curve.nodes)
     both = _as_measured(one.curve, others, At(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]))).told
@@ -230,7 +228,7 @@ def _nodes_apart(curve: Curve, sizes: Array, nodes: Array) -> Array:
     return np.asarray(np.abs(np.log2(nodes) - np.maximum(usual, 0.0)))
 
 
-def _silent_curve(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
+def _silent_curve(curve: Curve, others: Others) -> Curve | None:
     """The curve of the same run without a layout, if ``curve`` has one and was measured on few, and on fewer, numbers of nodes.
 
     Few are :data:`FEW_SIZES`, and one for a curve over counts within a node.
@@ -238,8 +236,13 @@ def _silent_curve(curve: Curve, curves: Sequence[Curve]) -> Curve | None:
     measured = len(set(curve.nodes))
     if measured > (FEW_SIZES if curve.scale == "nodes" else 1) or curve.silent:
         return None
-    of_run = (one for one in curves if one.silent and one.series == curve.series)
+    of_run = (one for place, one in others.of_all(_silent) if place not in others.out and one.series == curve.series)
     return next((one for one in of_run if one.layout.batch_size == curve.layout.batch_size and len(one.sizes) > measured), None)
+
+
+def _silent(curves: Sequence[Curve]) -> Sequence[tuple[int, Curve]]:
+    """Those without a layout, each with its place."""
+    return [(place, curve) for place, curve in enumerate(curves) if curve.silent]
 
 
 class _Ratio(NamedTuple):
@@ -253,20 +256,19 @@ class _Ratio(NamedTuple):
     """Standard deviation of the change of the ratio with each doubling of nodes."""
 
 
-def _by_ratio(curve: Curve, silent: Curve, curves: Sequence[Curve], at: At) -> PooledForecast:
+def _by_ratio(curve: Curve, silent: Curve, others: Others, at: At) -> PooledForecast:
     """The forecast of ``silent``, times the ratio of the costs of ``curve`` to its costs on the same nodes.
 
     The interval widens with the distance from the nodes of ``curve``.
     """
-    others = [one for one in curves if one is not curve]
+    further = others.without(silent)
     measured = np.unique(np.array(curve.nodes, dtype=np.float64))
-    forecast, there = (_pooled(silent, others, At(nodes, nodes)) for nodes in (at.nodes, measured))
+    forecast, there = (_pooled(silent, further, At(nodes, nodes)) for nodes in (at.nodes, measured))
     if curve.scale == "nodes":
         ratio = _ratio_along_nodes(curve, silent, there, at.nodes)
     else:
-        alone = [one for one in others if one is not silent]
         (one_count,) = measured
-        own = _pooled(curve, alone, At(at.sizes / at.nodes * one_count, np.full(at.nodes.shape, one_count)))
+        own = _pooled(curve, further, At(at.sizes / at.nodes * one_count, np.full(at.nodes.shape, one_count)))
         ratio = _Ratio(own.log_value - there.log_value, own.width, own.doublings, relatives.UNKNOWN_LIKENESS)
     away = np.abs(np.log2(at.nodes[:, None] / measured)).min(axis=-1)
     beyond = np.where((at.nodes < measured[0]) | (at.nodes > measured[-1]), np.minimum(forecast.doublings, away), 0.0)

@@ -8,7 +8,7 @@ seconds, or the inverse of a throughput.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
@@ -22,6 +22,7 @@ from modak.perfmodel.curves import FEW_SIZES, Curve, fitted
 from modak.perfmodel.evaluation import Bin, Coverage, Observed, Summary, Task
 from modak.perfmodel.forecasts import PooledForecast, pooled_forecast
 from modak.perfmodel.intervals import Sides
+from modak.perfmodel.others import Others
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.problemproof import hide_problems
 from modak.perfmodel.repeats import at_least
@@ -148,18 +149,16 @@ def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Obse
     """MODAK's figures from all that is known of the application, and if ``pooled`` also from each series alone: between measured sizes
     relatives do not count. What other runs scatter always counts."""
     shown = fitted([_shown(curves[task.place], task) for task in todo])
-    applications = grouped(curves, lambda curve: curve.series.application)
-    together = [_forecast(each, _others(curves[task.place], applications), task) for each, task in zip(shown, todo, strict=True)]
+    every = grouped(curves, lambda curve: curve.series.application)
+    applications = {application: Others(those) for application, those in every.items()}
+    hidden = (curves[task.place] for task in todo)
+    beside = [applications[curve.series.application].without(curve) for curve in hidden]
+    together = [_forecast(*each) for each in zip(shown, beside, todo, strict=True)]
     if pooled:
-        alone = [_forecast(each, (), task) for each, task in zip(shown, todo, strict=True)]
+        alone = [_forecast(each, Others(()), task) for each, task in zip(shown, todo, strict=True)]
         wide = [one._replace(width=at_least(one.width, each.noise)) for one, each in zip(alone, together, strict=True)]
         yield _judged(ALONE, todo, observed, wide, level)
     yield _judged(RELATIVES if pooled else ALONE, todo, observed, together, level)
-
-
-def _others(curve: Curve, applications: Mapping[str, Sequence[Curve]]) -> list[Curve]:
-    """The other curves of its application."""
-    return [one for one in applications[curve.series.application] if one is not curve]
 
 
 def _shown(curve: Curve, task: Task) -> Curve:
@@ -172,7 +171,7 @@ def _shown(curve: Curve, task: Task) -> Curve:
     return curve.model_copy(update={**columns, "scatter": scatter})
 
 
-def _forecast(curve: Curve, others: Sequence[Curve], task: Task) -> PooledForecast:
+def _forecast(curve: Curve, others: Others, task: Task) -> PooledForecast:
     """That of the hidden sizes; of weak scaling for one unit of size, as tasks have it."""
     sizes = np.array(task.asked)
     found = pooled_forecast(curve, others, sizes, sizes if task.nodes is None else np.array(task.nodes))

@@ -8,7 +8,8 @@ weights. If they contradict each other, the interval grows by the Birge ratio (B
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ class Neighbour(NamedTuple):
         return beyond(sizes, self.curve.sizes[0], self.curve.sizes[-1])
 
 
-def neighbours(curve: Curve, curves: Sequence[Curve]) -> list[Neighbour]:
+def neighbours(curve: Curve, curves: Iterable[Curve]) -> list[Neighbour]:
     """Those of a curve among others of its application, the most alike first; of equals, names do not decide."""
     found = [Neighbour(one, spread) for one in curves if _may_tell(one, curve) and (spread := _spread(one, curve))]
     return sorted(found, key=lambda one: (round(one.spread, 9), one.curve.costs, one.curve.sizes))
@@ -62,9 +63,10 @@ def _may_tell(one: Curve, curve: Curve) -> bool:
     """Whether one is measured in the layout of the other, in the same metric, and shares no size: else it is kin of it, or none."""
     if one is curve or one.scale != curve.scale or one.estimated or curve.estimated:
         return False
-    if any(one.sizes[0] <= size <= one.sizes[-1] for size in curve.sizes) or unlikeness.differing_counts(one, curve.layout, None):
-        return False
-    return one.kind_of_work == curve.kind_of_work
+    first = bisect_left(curve.sizes, one.sizes[0])
+    if first < len(curve.sizes) and curve.sizes[first] <= one.sizes[-1]:
+        return False  # as most of thousands
+    return not unlikeness.differing_counts(one, curve.layout, None) and one.kind_of_work == curve.kind_of_work
 
 
 def _spread(one: Curve, curve: Curve) -> float:

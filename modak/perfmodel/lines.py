@@ -18,6 +18,7 @@ from modak.grouping import grouped
 from modak.perfmodel.curves import Curve
 from modak.perfmodel.forecasts import PooledForecast, pooled_forecast
 from modak.perfmodel.lengths import of_run
+from modak.perfmodel.others import Others
 from modak.perfmodel.parts import VARYING, size_of
 from modak.perfmodel.questions import Question, stated_by
 from modak.perfmodel.startup import WHOLE_RUNS
@@ -68,7 +69,9 @@ def plot_lines(
     """One line per curve, with its :func:`curve_labels`; ``known`` are all curves of the application, which improve the forecasts, and
     ``failed`` its failed runs, of which those that were stopped are drawn."""
     names = curve_labels(curves, graph_compilers)
-    return tuple(_line(curve, name, known, level, failed) for curve, name in zip(curves, names, strict=True))
+    others = {application: Others(those) for application, those in grouped(known, lambda curve: curve.series.application).items()}
+    beside = [others.get(curve.series.application, Others(())) for curve in curves]
+    return tuple(_line(*each, level, failed) for each in zip(curves, names, beside, strict=True))
 
 
 def in_pictures(curves: Iterable[Curve], *, all_sizes: bool = False) -> dict[tuple[str, str], list[Curve]]:
@@ -134,12 +137,14 @@ def _part(curve: Curve, name: str) -> str:
     return str(value) if value is not None else ""
 
 
-def _line(curve: Curve, label: str, known: Sequence[Curve], level: float, failed: Sequence[Failed]) -> PlotLine:
+def _line(curve: Curve, label: str, others: Others, level: float, failed: Sequence[Failed]) -> PlotLine:
     first, last = curve.sizes[0], curve.sizes[-1]
     # Rounded: 8 nodes are among the powers as 7.999999999999999.
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]).round(9))
-    of_application = [one for one in known if one.series.application == curve.series.application]
-    forecast, stopped = _forecast(curve, sizes, of_application), sorted(_stopped(curve, of_application or [curve], failed).items())
+    known = list(others)
+    same = [one for one in known if one.costs == curve.costs and one == curve]  # most differ in costs, which are compared in no time
+    forecast = _forecast(curve, sizes, others.without(*same))
+    stopped = sorted(_stopped(curve, known or [curve], failed).items())
     width = forecast.width.at_level(level)
     measured = metric_of(curve.series)
     sign = -1.0 if measured.is_rate else 1.0
@@ -162,13 +167,12 @@ def _line(curve: Curve, label: str, known: Sequence[Curve], level: float, failed
     )
 
 
-def _forecast(curve: Curve, sizes: Array, known: Sequence[Curve]) -> PooledForecast:
+def _forecast(curve: Curve, sizes: Array, others: Others) -> PooledForecast:
     """The curve's forecast, beyond its measured sizes pooled with related curves."""
-    related = [one for one in known if one.costs != curve.costs or one != curve]  # most differ in costs, which are compared in no time
     # More threads are in the same ranks, and these on the same nodes; what ran on one node only goes on there, as in a row that names none.
     stays = curve.scale == "threads" or (curve.scale != "nodes" and max(curve.nodes) == 1)
     nodes = np.full(sizes.shape, max(curve.nodes)) if stays else np.ceil(sizes / max(curve.per_node))
-    return pooled_forecast(curve, related, sizes, nodes)
+    return pooled_forecast(curve, others, sizes, nodes)
 
 
 def _stopped(curve: Curve, known: Sequence[Curve], failed: Iterable[Failed]) -> dict[float, float]:

@@ -9,7 +9,7 @@ own (partial pooling), with weights that fall with a power of the error so far.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, NamedTuple
@@ -17,10 +17,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from modak.arrays import Array, Flags
+from modak.arrays import Array, Flags, Ints
+from modak.grouping import grouped
 from modak.perfmodel import startup
 from modak.perfmodel.curves import FEW_SIZES, Curve
-from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast, Series, evaluate
+from modak.perfmodel.merging import joined_label
+from modak.perfmodel.others import Others
+from modak.perfmodel.scaling import UNKNOWN_ERROR, Forecast, Mixture, Series, evaluate
 
 FLOOR: Final = 0.03
 """Added to errors of log cost: smaller differences are noise of replicates."""
@@ -56,35 +59,61 @@ def compare(series: Series, relatives: Sequence[Series], apart: npt.ArrayLike = 
     ``apart`` (one number, or one for each of them) is added to their unlikeness in quadrature. The result does not depend on their order:
     of equals, those measured at the largest sizes come first.
     """
-    costs = log_costs(relatives, series.log_work[0])
-    near = np.asarray(np.isfinite(costs).any(axis=1))
+    return _compared(series, joined(relatives), apart)
+
+
+def _compared(series: Series, several: Joined, apart: npt.ArrayLike, wanted: Flags | bool = True) -> tuple[Kin, ...]:
+    """:func:`compare` with those of several series that are ``wanted``."""
+    costs = several.log_costs(series.log_work[0])
+    near = np.asarray(np.isfinite(costs).any(axis=1)) & wanted
     moves = _moves(series, costs[near], np.broadcast_to(apart, near.shape)[near])
     least = np.partition(moves[:, 2], MOST - 1)[MOST - 1] if len(moves) > MOST else np.inf
     alike = moves[:, 2] <= least
-    found = [Kin(relatives[place], *move) for place, move in zip(np.flatnonzero(near)[alike], moves[alike].tolist(), strict=True)]
+    found = [Kin(several.series[place], *move) for place, move in zip(np.flatnonzero(near)[alike], moves[alike].tolist(), strict=True)]
     return tuple(sorted(found, key=_order)[:MOST])
 
 
+class Joined(NamedTuple):
+    """Several series as one, since there may be thousands."""
+
+    series: Sequence[Series]
+    sizes: Array
+    """The logs of all sizes, of one series after the other, ..."""
+    work: Array
+    """... and of the work there."""
+    first: Ints
+    """The place of each one's first size, and of its last:"""
+    last: Ints
+
+    def log_costs(self, log_sizes: Array) -> Array:
+        """Logs of the cost of each series at each size: measured, or with work ``ln(y p)`` linear in doublings between measured sizes; NaN
+        beyond them. ``[series, size]``."""
+        if not self.series:
+            return np.empty((0, len(log_sizes)))
+        _, sizes, work, first, last = self
+        if len(self.series) < len(log_sizes):  # a loop over what there are fewer of
+            pairs = zip(first, last, strict=True)
+            up_to = np.array([np.searchsorted(sizes[start : end + 1], log_sizes, side="right") for start, end in pairs])
+        else:
+            up_to = np.column_stack([np.add.reduceat(sizes <= size, first, dtype=np.int_) for size in log_sizes])
+        here = first[:, None] + np.maximum(up_to - 1, 0)
+        there = np.minimum(here + 1, last[:, None])
+        gap = np.where(there > here, sizes[there] - sizes[here], 1.0)
+        line = (work[there] - work[here]) / gap * (log_sizes - sizes[here]) + work[here]
+        return np.where((log_sizes >= sizes[first, None]) & (log_sizes <= sizes[last, None]), line - log_sizes, np.nan)
+
+
+def joined(several: Sequence[Series]) -> Joined:
+    """Several series as one."""
+    sizes = np.array([*chain.from_iterable(one.sizes for one in several)])
+    costs = np.array([*chain.from_iterable(one.costs for one in several)])
+    after = np.cumsum([len(one.sizes) for one in several], dtype=np.int_)
+    return Joined(several, np.log(sizes), np.log(costs * sizes), np.concatenate([[0], after[:-1]]), after - 1)
+
+
 def log_costs(several: Sequence[Series], log_sizes: Array) -> Array:
-    """Logs of the cost of each series at each size: measured, or with work ``ln(y p)`` linear in doublings between measured sizes; NaN
-    beyond them. ``[series, size]``. They are worked out together, since there may be thousands."""
-    if not several:
-        return np.empty((0, len(log_sizes)))
-    # The logs of all sizes and of the work there, of one series after the other, and the places of each one's first and last size.
-    given = np.array([*chain.from_iterable(one.sizes for one in several)])
-    sizes, work = np.log(given), np.log(np.array([*chain.from_iterable(one.costs for one in several)]) * given)
-    after = np.cumsum([len(one.sizes) for one in several])
-    first, last = np.concatenate([[0], after[:-1]]), after - 1
-    if len(several) < len(log_sizes):  # a loop over what there are fewer of
-        pairs = zip(first, last, strict=True)
-        up_to = np.array([np.searchsorted(sizes[start : end + 1], log_sizes, side="right") for start, end in pairs])
-    else:
-        up_to = np.column_stack([np.add.reduceat(sizes <= size, first, dtype=np.int_) for size in log_sizes])
-    here = first[:, None] + np.maximum(up_to - 1, 0)
-    there = np.minimum(here + 1, last[:, None])
-    gap = np.where(there > here, sizes[there] - sizes[here], 1.0)
-    line = (work[there] - work[here]) / gap * (log_sizes - sizes[here]) + work[here]
-    return np.where((log_sizes >= sizes[first, None]) & (log_sizes <= sizes[last, None]), line - log_sizes, np.nan)
+    """:meth:`Joined.log_costs`."""
+    return joined(several).log_costs(log_sizes)
 
 
 def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
@@ -225,15 +254,44 @@ def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> Array:
     return np.where(total > 0, np.sqrt(squares / np.where(total > 0, total, 1.0)), UNKNOWN_LIKENESS)
 
 
-def comparable(curve: Curve, curves: Sequence[Curve]) -> list[Curve]:
-    """The other curves that are comparable with one."""
-    return [one for one in curves if one is not curve and _may_be_kin(one, curve)]
+class _Kind(NamedTuple):
+    """Curves of one scale, metric and unit."""
+
+    places: Ints
+    series: Joined
+    programs: Ints
+    """The numbers of their frameworks (:attr:`numbers`); -1 where it is not known."""
+    numbers: Mapping[Hashable, int]
 
 
-def kin_of(curve: Curve, curves: Sequence[Curve]) -> tuple[Kin, ...]:
-    """Those of the comparable ``curves`` that share a measured size with ``curve``, the most alike first."""
-    apart = [OTHER_PROGRAM if _other_program(curve, one) else 0.0 for one in curves]
-    return compare(curve.measured, [one.measured for one in curves], apart)
+def kin_of(curve: Curve, others: Others) -> tuple[Kin, ...]:
+    """Those of the others that are comparable with ``curve`` and share a measured size with it, the most alike first."""
+    measure = _measure(curve)
+    kind, further = others.of_all(_by_kind).get(measure), _under_other_names(curve, others)
+    if further:
+        kind = _of_kind([*(one for one in others if _measure(one) == measure), *further])
+    if kind is None:
+        return ()
+    program = _program(curve)
+    unlike = program is not None and (kind.programs >= 0) & (kind.programs != kind.numbers.get(program))
+    wanted = True if further else ~np.isin(kind.places, [*others.out])
+    return _compared(curve.measured, kind.series, np.where(unlike, OTHER_PROGRAM, 0.0), wanted)
+
+
+def _measure(curve: Curve) -> Hashable:
+    """What comparable curves have in common, unless both are of times of whole runs."""
+    return curve.scale, curve.series.metric, curve.series.unit
+
+
+def _by_kind(curves: Sequence[Curve]) -> Mapping[Hashable, _Kind]:
+    by_measure = grouped(range(len(curves)), lambda place: _measure(curves[place]))
+    return {measure: _of_kind([curves[place] for place in places], places) for measure, places in by_measure.items()}
+
+
+def _of_kind(curves: Sequence[Curve], places: Sequence[int] = ()) -> _Kind:
+    programs = [_program(one) for one in curves]
+    numbers = {program: number for number, program in enumerate(dict.fromkeys(programs)) if program is not None}
+    return _Kind(np.array(places), joined([one.measured for one in curves]), np.array([numbers.get(one, -1) for one in programs]), numbers)
 
 
 def continued_by(kin: Sequence[Kin], curve: Curve) -> bool:
@@ -243,29 +301,41 @@ def continued_by(kin: Sequence[Kin], curve: Curve) -> bool:
     return bool(kin) and (len(curve.sizes) == 1 or (few and max(one.relative.sizes[-1] for one in kin) > last))
 
 
-def forecasts_of(kin: Sequence[Kin], curves: Sequence[Curve], sizes: Array, nodes: Array | None) -> list[Forecast]:
-    """The forecasts of kin, each by itself. ``curves``: those among which they are."""
-    fits = {one.measured: one.mixture for one in curves}
+def forecasts_of(kin: Sequence[Kin], others: Others, sizes: Array, nodes: Array | None) -> list[Forecast]:
+    """The forecasts of kin, each by itself. ``others``: those among which they are."""
+    fits = others.of_all(_fits)
     return [evaluate(fits[one.relative], sizes, nodes) for one in kin]
 
 
-def _may_be_kin(one: Curve, other: Curve) -> bool:
-    """Whether two curves have the same metric, unit and scale, or are both of times of whole runs, whatever these are called: a job
-    measures ``wall_time``.
+def _program(curve: Curve) -> Hashable:
+    """The framework, in one spelling; ``None``: not known."""
+    return joined_label("framework", curve.series.framework)
+
+
+def _under_other_names(curve: Curve, others: Others) -> list[Curve]:
+    """Those of the others that may be of the same whole runs as a curve, under another name or unit."""
+    if not startup.is_whole(curve.series):
+        return []
+    those = (each for measure, each in others.of_all(_whole_runs).items() if measure != _measure(curve))
+    return [one for place, one in chain.from_iterable(those) if place not in others.out and _are_one_run(one, curve)]
+
+
+def _whole_runs(curves: Sequence[Curve]) -> Mapping[Hashable, Sequence[tuple[int, Curve]]]:
+    """Curves of times of whole runs, by their measure, each with its place."""
+    whole = (pair for pair in enumerate(curves) if startup.is_whole(pair[1].series))
+    return grouped(whole, lambda pair: _measure(pair[1]))
+
+
+def _are_one_run(one: Curve, other: Curve) -> bool:
+    """Whether times of whole runs may be of the same runs, whatever they are called: a job measures ``wall_time``.
 
     Times under other names that differ by more than :data:`~modak.perfmodel.startup.SAME_TIME` are of a part of the run.
     """
     if one.scale != other.scale:
         return False
-    if (one.series.metric, one.series.unit) == (other.series.metric, other.series.unit):
-        return True
-    if not (startup.is_whole(one.series) and startup.is_whole(other.series)):
-        return False
     there = np.interp(np.log(other.sizes), np.log(one.sizes), np.log(one.costs))
     return bool(np.abs(np.log(other.costs) - there).min() < math.log(startup.SAME_TIME))
 
 
-def _other_program(curve: Curve, other: Curve) -> bool:
-    """Whether two curves are known to be of different frameworks."""
-    one, another = curve.labels["framework"], other.labels["framework"]
-    return None not in (one, another) and one != another
+def _fits(curves: Sequence[Curve]) -> Mapping[Series, Mixture]:
+    return {one.measured: one.mixture for one in curves}

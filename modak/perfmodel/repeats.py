@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from modak.perfmodel.curves import Curve, Scatter
 from modak.perfmodel.intervals import Z90, Sides
+from modak.perfmodel.merging import joined_label
+from modak.perfmodel.others import Others
 
 RERUN_SPREAD: Final = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless runs are seen to scatter more: replicates of published
@@ -22,17 +25,18 @@ TINY: Final = 1e-6
 """The least scatter of repeats in that test: some tables give the same value twice."""
 
 
-def noise(curve: Curve, curves: Iterable[Curve]) -> float:
+def noise(curve: Curve, others: Others) -> float:
     """The least half-width of the intervals of log cost: :data:`RERUN_SPREAD` times the factor by which runs scatter more than usual; 0 if
     they do not.
 
     The scatter is that of the curve's repeats, and of its single runs around its forms. It is combined with the usual one of the
-    application on that system, which is seen in the other ``curves``. Few runs do not tell the scatter well: what exceeds the usual one is
+    application on that system, which is seen in the ``others``. Few runs do not tell the scatter well: what exceeds the usual one is
     larger by the ratio of the quantiles of Student's distribution and the normal one. Costs that are themselves unsure are so for the next
     run.
     """
     unsure = Z90 * curve.unsure
-    own, beside = _seen(curve), [each for one in curves if one is not curve and _alike(one, curve) for each in _seen(one)]
+    of_kind = others.of_all(_by_kind).get(_kind(curve), ())
+    own, beside = _seen(curve), [each for place, each in of_kind if place not in others.out]
     more = _combined(own, max(1.0, _combined(beside, 1.0)))
     if more <= 1:
         return math.hypot(RERUN_SPREAD, unsure) if unsure else 0.0
@@ -59,9 +63,17 @@ def _seen(curve: Curve) -> list[Scatter]:
     return [repeats] if fdtr(single.freedom, repeats.freedom, ratio) > SURE else [repeats, single]
 
 
-def _alike(curve: Curve, other: Curve) -> bool:
-    """Whether curves of an application have the same metric and system, so that they are expected to scatter alike."""
-    return curve.series.metric == other.series.metric and curve.labels["system"] == other.labels["system"]
+def _kind(curve: Curve) -> Hashable:
+    """What curves of an application have in common that are expected to scatter alike: metric and system."""
+    return curve.series.metric, joined_label("system", curve.series.system)
+
+
+def _by_kind(curves: Sequence[Curve]) -> Mapping[Hashable, Sequence[tuple[int, Scatter]]]:
+    """The scatter that is seen in curves, each with the curve's place."""
+    seen: dict[Hashable, list[tuple[int, Scatter]]] = defaultdict(list)
+    for place, curve in enumerate(curves):
+        seen[_kind(curve)] += [(place, each) for each in _seen(curve)]
+    return seen
 
 
 def _combined(seen: Sequence[Scatter], usual: float) -> float:
