@@ -35,8 +35,6 @@ class Part(NamedTuple):
 def part_of_node(request: Request, target: Target, shape: Shape) -> Part | None:
     """What a job takes most of on each of its nodes, as its script asks for it; ``None``: it gets whole nodes, or what a node has is
     unknown. Whether other jobs may have the rest, :attr:`modak.target.Target.shares_nodes` says.
-
-    Memory counts where the script asks for more than goes with the cores.
     """
     node, options = target.whole_node, request.job_options
     alone = options.node_exclusive and plugins.find("schedulers", target.scheduler).exclusive
@@ -54,18 +52,16 @@ def part_of_node(request: Request, target: Target, shape: Shape) -> Part | None:
 
 
 def _memory_gb(request: Request, target: Target, ranks: int, cores: int) -> float:
-    """The memory of a node that a script asks for: what the request states or needs, or all, where a job that asks for none would get
-    more; 0: none, or the part of its cores."""
+    """The memory of a node that a job gets: what the request states, else what the scheduler gives or, if that is more, the job needs; 0:
+    the part of its cores, or not known."""
     options, own = request.job_options, target.partition.resource_directives if target.partition else ()
     if own and not any("{memory" in text for text in own):
         return 0.0
     if asked := max(options.memory_limit or 0, (options.minimum_memory_per_processor or 0) * cores):
         return asked / 1e9
     usable, needed = target.whole_node.usable_memory_gb if target.whole_node else None, needed_gb(request, ranks)
-    given = 0.0 if own else given_gb(target, cores)
-    if usable is None or given > usable:
-        return usable or 0.0
-    return needed if own or 0 < given < needed else 0.0
+    given = needed if own else given_gb(target, cores)
+    return min(usable, max(given, needed)) if usable and given else 0.0
 
 
 def shares_of_node(request: Request, target: Target, shapes: Iterable[Shape]) -> Array | None:

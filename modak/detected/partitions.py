@@ -257,7 +257,7 @@ def _entry(kind: NodeKind, node: Mapping[str, Any], scheduler: str) -> Mapping[s
         "name": kind.name,
         "default": seen.default and kind.name == seen.name,
         "only_if_named": seen.reserved,
-        "whole_nodes": seen.whole_nodes,
+        "whole_nodes": None if _gives_all_memory(kind, scheduler) else seen.whole_nodes,
         "shared_nodes": scheduler == "slurm" and _part(seen.usable_cpus, kind.node.cpus) is not None,
         "nodes": there,
         "max_nodes": max_nodes,
@@ -432,11 +432,18 @@ def _doubt_on_memory(kind: NodeKind, scheduler: str) -> str:
         return f"{silent}, so resource_directives ask for none"
     if any(getattr(seen, name) for name in DEFAULTS) and not (first.usable_memory_gb or seen.memory_gb):
         return "what jobs may use of its nodes' memory is unknown, so requests have to ask for memory"
-    if seen.counts_memory and not (seen.whole_nodes or _asking(kind, scheduler) or any(_defaults(kind).values())):
+    if _gives_all_memory(kind, scheduler):
         alone = "a job that asks for no memory gets all of a node's (no DefMemPerCPU), and none runs beside it"
         options = json.dumps([*NODES, MEMORY, *([GPUS] if first.gpus else [])])
-        return f"{alone}; if scripts are to ask for the part of their cores, enter 'resource_directives = {options}'"
+        how = f"enter 'whole_nodes = false' and 'resource_directives = {options}'"
+        return f"{alone}; if scripts are to ask for the part of their cores, {how}"
     return ""
+
+
+def _gives_all_memory(kind: NodeKind, scheduler: str) -> bool:
+    """Whether nodes have shared memory of which a job that asks for none, as MODAK's do, gets all: so it shares no node."""
+    seen = kind.partition
+    return seen.counts_memory and not (seen.whole_nodes or _asking(kind, scheduler) or any(_defaults(kind).values()))
 
 
 def _threads_are_cpus(node: SeenNode, topology: Topology) -> bool:

@@ -90,10 +90,12 @@ def _done_instead(program: str, request: Request, out: tuple[Word, ...], *, prec
         return "application.mpi_ranks 1 starts it once"
     if program in FLAGS and request.optimisation.framework is None and request.application.app_type not in ("mpi", "hpc"):
         done = _NAME_PYTORCH
+    elif out:
+        done = f"{line(out)!a:.200} is left out"
     elif _OF_SEVERAL.search(literal(request.application.command)):
         done = SEVERAL
     else:
-        done = f"{line(out)!a:.200} is left out" if out else "give the program without it"
+        done = "give the program without it"
     if not out or program != "accelerate":
         return done
     lost = f"but for the precision ({PRECISION}), and its settings (FSDP, DeepSpeed)"

@@ -94,7 +94,7 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     if not isinstance(job, OBJECT):
         raise RequestError(f"allowed: an object; {_SHAPE}", field="job")
     keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
-    if not keys and (job or not top):
+    if not keys and (not top or any(value is not None for value in job.values())):
         refused = RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
         refused.warnings = more if top else ()
         raise refused

@@ -80,7 +80,7 @@ def _body(job: JobSpec, scheduler: Scheduler, launcher: Launcher, around: Surrou
         *_command("before the run, on the first node", job.pre, "application.pre-execution"),
         *(starter if job.pre else ()),  # which may be "source env/bin/activate"
         *_not_itself(job),
-        *_program_there(job, launcher, scheduler),
+        *(() if starter else _program_there(job, launcher, scheduler)),  # what starts the program is looked for already
         *watched(job, scheduler, _main(job, around, launcher, scheduler)),
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),

@@ -163,19 +163,20 @@ def _unknown_key(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> s
     key, known = str(loc[-1]), sorted(_keys(loc[:-1], model))
     meant = _OTHERWISE.get(key.lower(), key)
     own = [word for word in (meant, f"{key}s", key.removesuffix("s")) if word in known][:1]
-    deeper = [join(place, meant) for place in _places_of(meant, _model_at(loc[:-1], model))]
+    here = _model_at(loc[:-1], model)
+    deeper = [*_places_of(key, here)] or [*_places_of(meant, here)]
     close = own or deeper or list(filter(None, [nearest_name(key, known)]))
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     return f"unknown key{hint}" + (f"; known: {', '.join(known)}" if known and not hint else "")
 
 
 def _places_of(key: str, model: type[BaseModel] | None, at: str = "") -> Iterator[str]:
-    """Where within a model a key is known that it does not know itself, as dotted paths of objects."""
+    """The dotted paths of a key within a model that does not know it itself."""
     for name, field in model.model_fields.items() if model else ():
         inner, here = _model_in(field.annotation), join(at, field.alias or name)
         if inner is not None and inner is not model:
             if key in inner.model_fields:
-                yield here
+                yield join(here, key)
             yield from _places_of(key, inner, here)
 
 

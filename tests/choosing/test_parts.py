@@ -94,13 +94,15 @@ def test_what_a_script_asks_for_is_the_part_that_is_counted(
         ({"default_memory_per_cpu_gb": 3.75}, {"memory_per_rank_gb": 30}, 1 / 2),
         ({}, {"memory_per_rank_gb": 30}, 4 / 64),
         ({"default_memory_gb": 250.0}, {}, None),
+        ({"default_memory_gb": 120.0}, {}, 1 / 2),
+        ({"default_memory_per_cpu_gb": 30.0}, {}, 1 / 2),
     ],
 )
 def test_the_partition_says_whether_jobs_share_nodes_and_their_memory(
     fields: dict[str, Any], work: dict[str, Any], share: float | None
 ) -> None:
-    """Unless it is known that they do, whole nodes count. Memory counts where the script asks for it: because the job needs more than goes
-    with its cores, or would get more than a job may have."""
+    """Unless it is known that they do, whole nodes count. Memory counts where the script asks for it, because the job needs more than goes
+    with its cores, or would get more than a job may have, and where the scheduler gives it to a job that asks for none."""
     assert of(sharing(**fields), FOUR, optimisation={"workload": work}).plan.node_share == share
 
 

@@ -443,9 +443,11 @@ def test_jobs_ask_for_memory_where_slurm_would_give_them_more_than_is_allowed(li
     ],
 )
 def test_a_job_that_would_have_all_memory_of_a_node_is_told(limits: str, config: str, *, told: bool) -> None:
-    """Slurm gives it to jobs that ask for none where no default is set, and where memory is shared, none fits beside them."""
-    notes = [note for note in limited(limits, config).notes if note.startswith("partition batch: a job that asks for no memory gets all")]
-    assert bool(notes) is told
+    """Slurm gives it to jobs that ask for none where no default is set, and where memory is shared, none fits beside them: they are
+    charged for all of it."""
+    found = limited(limits, f"SelectType = select/cons_tres\n{config}")
+    notes = [note for note in found.notes if note.startswith("partition batch: a job that asks for no memory gets all")]
+    assert (bool(notes), partition(found, "batch").whole_nodes) == (told, None if told else "EXCLUSIVE" in limits)
     for note in notes:  # what it says to enter can be copied into the partition
         asking = tomllib.loads(note.split("'")[-2])["resource_directives"]
         assert not any(fault_in(ResourceText, option) for option in asking)

@@ -117,6 +117,13 @@ def test_a_launcher_of_pytorch_in_a_request_without_it_is_told(launcher: str, fr
     assert any("name PyTorch" in notice.message for notice in notices) == told
 
 
+def test_words_of_a_launcher_that_are_left_out_are_told() -> None:
+    """Whatever options the program has."""
+    request = Request(application=Application(executable=words.parse("torchrun --nproc_per_node 4 train.py --app vision")))
+    _, (notice,) = command_of(request.changed(optimisation={"framework": "pytorch"}), "torchrun", "slurm")
+    assert notice.message.endswith("'torchrun --nproc_per_node 4' is left out")
+
+
 @pytest.mark.parametrize(("launcher", "told"), [("none", "begin the command with it"), ("torchrun", "give the program without it")])
 def test_a_launcher_of_pytorch_within_a_shell_stays_and_is_told(launcher: str, told: str) -> None:
     """Its counts are not those of the job."""

@@ -382,6 +382,12 @@ def test_what_is_no_request_is_refused(document: Any) -> None:
     assert "job_options" in " ".join(faulty(document).values())
 
 
+@pytest.mark.parametrize("sections", [{}, dict.fromkeys(("job_options", "application", "target", "optimisation"))], ids=["none", "null"])
+def test_a_job_may_have_no_sections(sections: dict[str, None]) -> None:
+    """Some programs write null for what is not given."""
+    assert normalise({"job": sections}).warnings == ()
+
+
 def test_sections_without_job_are_read_with_a_warning() -> None:
     """Somebody who forgets the outer key gets an answer, and is told."""
     found = normalise({"job_options": {"node_count": 2}})

@@ -82,6 +82,12 @@ def test_77_torchrun_is_missing(tmp_path: Path) -> None:
     assert not any("torchrun is not" in render(other, "shell").text for other in others)
 
 
+def test_torchrun_is_looked_for_once() -> None:
+    """On several nodes a launcher starts it, and it the program."""
+    job = replace(JOB, command=("train.py",), launcher="torchrun", resources=Resources(nodes=2))
+    assert render(job, "slurm").text.count("command -v torchrun") == 1
+
+
 def test_torchrun_is_looked_for_after_the_command_before_the_run(tmp_path: Path) -> None:
     """It may activate the environment that has it."""
     (tmp_path / "env/bin").mkdir(parents=True)

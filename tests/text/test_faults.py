@@ -73,6 +73,7 @@ def test_of_what_is_required_the_form_is_told() -> None:
         ({"price_per_node_hour": 2}, "partitions.price_per_node_hour"),
         ({"memory_gb": 2}, "partitions.node.memory_gb"),
         ({"memory": 2}, "partitions.node.memory_gb"),
+        ({"path": "/scratch"}, "filesystems.path"),
         ({"latency_us": 2}, "interconnect.latency_us"),
         ({"partitions": [{"cores": 2}]}, "node.cores"),
         ({"module": "gcc"}, "modules"),
