@@ -95,7 +95,7 @@ def _file_of(what: str, options: Sequence[str]) -> Path | None:
             why = f"only with the name of a framework; {path.name} says itself what is built"
             raise typer.BadParameter(why, param_hint=" ".join(options))
         return path
-    if len(path.parts) > 1 or path.suffix or what == "Dockerfile":
+    if len(path.parts) > 1 or path.suffix[1:].isalpha() or what == "Dockerfile":  # pytorch-2.3 has a version
         raise RequestError("no such file; a framework is named without a folder", field=what)
     return None
 

@@ -310,10 +310,12 @@ def _shifts(filters: Mapping[str, str], *, as_json: bool) -> None:
     from modak.results import shifts
     from modak.results.comparison import spelt_alike
 
-    read = reader(WHEN, datetime.now(UTC))
-    rows = spelt_alike(common.every_result(filters), WHEN, (), common.own_names())
+    read, seen = reader(WHEN, datetime.now(UTC)), set[str]()
+    rows = _noting(spelt_alike(common.every_result(filters), WHEN, (), common.own_names()), WHEN, seen, set())
     on_systems = shifts.on_systems((row, read(row[WHEN])) for row in rows if row.get(WHEN))
     found = [(system, name, shift) for system, runs in on_systems.items() for name, shift in shifts.of_system(runs)]
+    if not seen:
+        raise NotFound(f"{_none_of(filters)} state it", field=WHEN)
     if as_json:
         show.document([shifts.document(shift, system, name) for system, name, shift in found])
         return

@@ -448,7 +448,7 @@ def _of_each_gpu(key: SeriesKey, one: Figures) -> str | None:
     several = one.sizes >= LEAST_SIZES and (one.most_nodes or 0) >= GROWN and one.most <= EVEN * one.least
     if not several or not one.most_within.get("gpus_per_node") or not metric_of(key).is_rate or key.unit == "B/s":
         return None
-    return f"hardly faster on more nodes: if the values are of each GPU, {AGAIN} '--set unit={key.unit}/GPU'"
+    return f"hardly faster on more nodes: if the values are of each GPU, {AGAIN} '/GPU' behind their unit, as in tokens/s/GPU"
 
 
 def _swapped(key: SeriesKey, one: Figures) -> bool:

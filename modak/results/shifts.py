@@ -97,16 +97,16 @@ def longer(ratio: float) -> str:
 
 def sentence(shift: Shift, system: str, application: str | None) -> str:
     """What somebody should know of a shift, of one application or of all on a system, with the commands that show it and settle it."""
-    near, far = sorted(f"{100 * abs(edge - 1):.0f}" for edge in shift.interval)
+    near, far = sorted(100 * abs(edge - 1) for edge in shift.interval)
     of = f"runs of {application!r} on {system}" if application else f"runs on {system}"
     texts = [f"system={system}", *([f"application={application}"] if application else [])]
     where = " ".join(f"--where {quote(text)}" for text in texts)
     seen = f"{counted(len(shift.ratios), 'configuration')} on {shift.days[0]} days before and {shift.days[1]} since"
     earlier = f"--since {EARLIEST} --until {date_of(shift.day - 1)}"
     return (
-        f"{of} take {longer(shift.ratio)} since {shift.since} ({near} to {far}%; {seen}); models scale the earlier results to that. "
-        f"'modak results compare measured_at {shift.since} {where}' compares them; 'modak results doubt --since {shift.since} {where} "
-        f"--why TEXT' leaves out the later ones, {earlier} the earlier ones, and 'confirm' lets these count as they are"
+        f"{of} take {longer(shift.ratio)} since {shift.since} ({near:.0f} to {far:.0f}%; {seen}); models scale the earlier results to "
+        f"that. 'modak results compare measured_at {shift.since} {where}' compares them; 'modak results doubt --since {shift.since} "
+        f"{where} --why TEXT' leaves out the later ones, {earlier} the earlier ones, and 'confirm' lets these count as they are"
     )
 
 

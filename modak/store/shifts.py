@@ -3,10 +3,11 @@ results from before count as what they would be since."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select, update
 
 from modak.facts import SeriesKey, Shifted, same_name
 from modak.grouping import grouped
@@ -20,26 +21,31 @@ from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, from_row
 MOST_SERIES: Final = 500
 """Series of a system that are looked at: those that changed last."""
 MOST_RUNS: Final = 2_000
-"""Runs that are looked at, of all systems of a load."""
+"""Runs of these that are looked at: of more about so many, of all times."""
+_PARTS: Final = 10_007
+"""Over so many parts the numbers of results are spread; a prime, so that those of a configuration are in all of them, whatever the order of
+a table."""
 
 
 def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[str]:
     """Look for shifts on the systems of these series. Series that one concerns have it noted from now on, and others no more. A sentence
     for each of all runs on a system, or of an application of these series."""
     own, said = OwnNames(connection), list[str]()
-    named = grouped((number for number, key in touched.items() if key.system), lambda number: own.key(touched[number]).system or "")
-    on_systems = {system: numbers for system, numbers in named.items() if _say_when(connection, numbers)}
+    named = grouped((number for number, key in touched.items() if key.system), lambda number: own.called(touched[number].system or ""))
+    on_systems = {names: numbers for names, numbers in named.items() if _say_when(connection, numbers)}
     spelt = connection.scalars(select(series.c.system).where(series.c.system.is_not(None)).distinct()).all() if on_systems else ()
-    most = MOST_RUNS // max(len(on_systems), 1)
-    for system, numbers in on_systems.items():
-        names, applications = own.called(system), {None, *(touched[number].application for number in numbers)}
+    for names, numbers in on_systems.items():
         rows = _series(connection, [name for name in spelt if same_name(name) in names])
-        runs = _runs(connection, rows, most)
+        one = _together(connection, own, rows)
+        count, spans = _spans(connection, one)
+        runs = _runs(connection, rows, one, count)
         found = of_system(runs)
-        read = {run.configuration[0] for run in runs}
-        concerned = {number: one for name, one in found for number in _concerned(one, runs, name)}
-        _note(connection, [row for row in rows if row.id in read or len(runs) < most], concerned)
-        said += [sentence(one, system, name) for name, one in found if name in applications]
+        of = {one[row.id]: row.application for row in rows}
+        concerned = {number: shift for name, shift in found for number in _concerned(shift, runs, spans) if name in (None, of[number])}
+        _note(connection, [(row, concerned.get(one[row.id])) for row in rows])
+        system = own.key(touched[numbers[0]]).system or ""
+        loaded = {None, *(touched[number].application for number in numbers)}
+        said += [sentence(shift, system, name) for name, shift in found if name in loaded]
     return said
 
 
@@ -58,30 +64,56 @@ def noted(connection: Connection, application: str) -> tuple[Shifted, ...]:
 
 def _series(connection: Connection, systems: Sequence[str]) -> list[Row[Any]]:
     """The series of a system, by the spellings of its names, whose values are times or rates."""
-    columns = (series.c.id, series.c.application, series.c.metric, series.c.unit, series.c.shifted_on, series.c.shift)
+    columns = (*NUMBERED, series.c.shifted_on, series.c.shift)
     newest: Select[Any] = select(*columns).where(series.c.system.in_(systems), series.c.metric.not_in(failures.METRICS))
     rows = connection.execute(newest.order_by(series.c.changed.desc(), series.c.id).limit(MOST_SERIES)).all()
     return [row for row in rows if (known := metrics.known_metric(row.metric, row.unit)) and known.tells_cost]
 
 
-def _runs(connection: Connection, rows: Sequence[Row[Any]], most: int) -> list[TimedRun]:
-    """The results of series, at most so many, whose time is known; without those that somebody confirmed as they are."""
+def _together(connection: Connection, own: OwnNames, rows: Sequence[Row[Any]]) -> dict[int, int]:
+    """The number under which the results of each series count: the same for series that are one, because names of their system mean the
+    same."""
+    several = len({same_name(row.system) for row in rows}) > 1
+    one = own.together(connection, {row.id: from_row(row) for row in rows}) if several else {}
+    return {row.id: one.get(row.id, (row.id,))[0] for row in rows}
+
+
+def _timed(one: Mapping[int, int]) -> ColumnElement[bool]:
+    """The results of these series whose time is known, without those that somebody confirmed as they are."""
+    return and_(results.c.series_id.in_(list(one)), results.c.measured_at != UNKNOWN, results.c.by_hand == 0, STANDING)
+
+
+def _spans(connection: Connection, one: Mapping[int, int]) -> tuple[int, dict[int, tuple[int, int]]]:
+    """How many such results there are, and when the first and the last of each series was measured."""
+    extent = (func.count(), func.min(results.c.measured_at), func.max(results.c.measured_at))
+    total, found = 0, dict[int, tuple[int, int]]()
+    each = select(results.c.series_id, *extent).where(_timed(one)).group_by(results.c.series_id)
+    for number, count, first, last in connection.execute(each):
+        total += count
+        earlier, later = found.get(one[number], (first, last))
+        found[one[number]] = (min(first, earlier), max(last, later))
+    return total, found
+
+
+def _runs(connection: Connection, rows: Sequence[Row[Any]], one: Mapping[int, int], count: int) -> list[TimedRun]:
+    """Such results, which are so many; ``one``: the number under which those of a series count."""
     of = {row.id: (row.application, metrics.metric(row.metric, row.unit).cost) for row in rows}
-    found = list[TimedRun]()
     columns = (results.c.series_id, *(results.c[name] for name in LAYOUT), results.c.measured_at, results.c.value)
-    for part in chunks(list(of), SERIES_AT_ONCE):
-        here = (results.c.series_id.in_(part), results.c.measured_at != UNKNOWN, results.c.by_hand == 0, STANDING)
-        for *configuration, at, value in connection.execute(select(*columns).where(*here).limit(most - len(found))):
-            application, cost = of[configuration[0]]
-            found.append(TimedRun(application, tuple(configuration), at // DAY, cost(value)))
+    chosen = select(*columns).where(_timed(one))
+    if count > MOST_RUNS:
+        chosen = chosen.where(results.c.id % _PARTS * 7_919 % _PARTS < _PARTS * MOST_RUNS // count)
+    found = list[TimedRun]()
+    for number, *place, at, value in connection.execute(chosen):
+        application, cost = of[number]
+        found.append(TimedRun(application, (one[number], *place), at // DAY, cost(value)))
     return found
 
 
-def _concerned(shift: Shift, runs: Sequence[TimedRun], application: str | None) -> Iterator[int]:
-    """The series that have runs of both sides of a shift, unless these do not show it."""
-    own = [run for run in runs if application in (None, run.application)]
-    for number, several in grouped(own, lambda run: run.configuration[0]).items():
-        if len({run.day < shift.day for run in several}) > 1 and shift.shows({run.configuration for run in several}):
+def _concerned(shift: Shift, runs: Sequence[TimedRun], spans: Mapping[int, tuple[int, int]]) -> Iterator[int]:
+    """The series that have results of both sides of a shift, unless these do not show it."""
+    own = grouped((run.configuration for run in runs), itemgetter(0))
+    for number, (first, last) in spans.items():
+        if first < shift.day * DAY <= last and shift.shows(set(own.get(number, ()))):
             yield number
 
 
@@ -97,12 +129,11 @@ def value(connection: Connection, numbers: Sequence[int]) -> ColumnElement[float
     return case(*scaled, else_=results.c.value) if scaled else results.c.value
 
 
-def _note(connection: Connection, rows: Sequence[Row[Any]], found: Mapping[int, Shift]) -> None:
-    """Note shifts with their series, and none with the others; those in which that changes something are to be fitted again."""
-    changed = [row.id for row in rows if not _is_noted(row, found.get(row.id))]
+def _note(connection: Connection, found: Iterable[tuple[Row[Any], Shift | None]]) -> None:
+    """Note shifts with their series, and that others have none; those in which that changes something are to be fitted again."""
+    changed = [(row.id, shift) for row, shift in found if not _is_noted(row, shift)]
     if changed:
-        of = ((number, found.get(number)) for number in changed)
-        values = [{"number": number, "day": one and one.day, "ratio": one and one.ratio} for number, one in of]
+        values = [{"number": number, "day": shift and shift.day, "ratio": shift and shift.ratio} for number, shift in changed]
         now = select(meta.c.number).scalar_subquery()
         noted = update(series).where(series.c.id == bindparam("number"))
         connection.execute(noted.values(shifted_on=bindparam("day"), shift=bindparam("ratio"), changed=now), values)

@@ -216,6 +216,7 @@ def test_the_examples_of_the_help_are_accepted(monkeypatch: pytest.MonkeyPatch) 
         (("systems", "show", "supermuc"), 1, "did you mean 'supermuc-ng'?"),
         (("results", "list", "--where", "sytem=x"), 1, "unknown filter"),
         (("images", "build", "nowhere.def"), 1, "nowhere.def: no such file"),
+        (("images", "build", "pytorch-2.3"), 1, "did you mean 'pytorch'?"),
         (("token", "revoke", "ada"), 1, "'modak token list' shows the ids"),
         (("schema", "requset"), 1, "did you mean 'request'?"),
         (("schema", "opnapi"), 1, "did you mean 'openapi'?"),

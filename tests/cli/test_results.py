@@ -417,8 +417,7 @@ def test_results_from_before_a_date_are_compared_with_those_since_it(run: Run, t
 def test_the_dates_to_compare_are_found(run: Run, tmp_path: Path) -> None:
     """Since which runs take longer on a system; a load says it with the same words, and the commands in them work."""
     compared = ("results", "compare", "measured_at", "--system", "here")
-    assert run(*compared, "--json")[1] == "[]\n"
-    assert run(*compared)[2].startswith("note: no day is seen since which runs take longer, or less; with a date, ")
+    assert run(*compared)[::2] == (1, "modak: measured_at: no results with system 'here' state it\n")
     days = [
         (day, nodes, 400 / nodes * (1.2 if day >= 20 else 1) * (1 + 0.01 * (day * nodes % 3)))
         for day in range(10, 28)
@@ -437,6 +436,7 @@ def test_the_dates_to_compare_are_found(run: Run, tmp_path: Path) -> None:
     assert run(*compare)[0] == 0
     assert run(*doubt)[1].startswith("24 results measured since 2026-03-20")
     assert run(*compared, "--json")[1] == "[]\n"
+    assert run(*compared)[2].startswith("note: no day is seen since which runs take longer, or less; with a date, ")
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,12 @@ def test_a_sentence_names_the_commands() -> None:
     assert "--where 'system=my cluster' --where application=solver" in text
 
 
+def test_a_sentence_tells_the_interval_from_its_near_edge() -> None:
+    """Edges are compared as numbers, not as text."""
+    found = [Shift(FIRST, ratio, interval, (5, 6), {}) for ratio, interval in ((1.11, (1.09, 1.13)), (0.9, (0.87, 0.92)))]
+    assert [sentence(one, "here", None).partition("(")[2].partition(";")[0] for one in found] == ["9 to 13%", "8 to 13%"]
+
+
 def test_records_that_are_compared() -> None:
     """Times, and rates by their inverse, of a named system; not what models leave out, what is confirmed, a bound, or a loss."""
     run: dict[str, object] = {

@@ -199,6 +199,7 @@ def test_nodes_that_are_no_computers_are_noted(
     ("nodes", "rates", "gpus", "unit", "noted"),
     [
         ((1, 2, 4, 8), (4792, 4767, 4811, 4100), 8, "tokens/s", True),
+        ((1, 2, 4, 8), (101, 102, 104, 108), 8, "TFLOP/s", True),  # FLOP/s, in which they are stored, is not their unit
         ((1, 2, 4, 8), (38336, 76280, 153960, 307209), 8, "tokens/s", False),
         ((1, 2, 4, 8), (4792, 4767, 4811, 4100), "", "tokens/s", False),
         ((1, 8), (4792, 4800), 8, "tokens/s", False),
@@ -212,7 +213,7 @@ def test_a_rate_that_is_the_same_on_all_sizes_may_be_of_each_gpu(
     """As tables of large networks give it, often without a word in the heading: as a rate of all, one node would be as good as many."""
     rows = "".join(f"a,{n},{gpus},speed,{rate},{unit}\n" for n, rate in zip(nodes, rates, strict=True))
     notes = store.load([csv_table(f"application,nodes,gpus_per_node,metric,value,unit\n{rows}")], ME).notes
-    way = "if the values are of each GPU, load the file again with '--replace' and '--set unit=tokens/s/GPU'"
+    way = "if the values are of each GPU, load the file again with '--replace' and '/GPU' behind their unit, as in tokens/s/GPU"
     assert [note.endswith(way) for note in notes if "faster" in note] == ([True] if noted else [])
 
 

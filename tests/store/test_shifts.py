@@ -90,6 +90,29 @@ def test_applications_are_pooled_on_a_system(store: Store, known: knowledge.Know
     assert [on_two_nodes(store, name) for name in ("slow0", "slow1", "same", "old")] == pytest.approx([240, 240, 200, 200], rel=0.01)
 
 
+def test_what_ran_under_another_name_of_its_system_is_the_same(store: Store, known: knowledge.Knowledge) -> None:
+    """Also where only the one was used before a shift, and only the other since; spellings of one name are told of once."""
+    (system,) = [one.model_copy(update={"aliases": ("sng",)}) for one in known.systems if one.name == "hlrs-testbed"]
+    store.add([system], ME)
+    (note,) = load(store, rows(BEFORE, "sng"), rows(AFTER, "hlrs-testbed"))
+    assert note.startswith("runs of 'solver' on hlrs-testbed take 20% longer since 2026-03-11 (")
+    assert on_two_nodes(store) == pytest.approx(240, rel=0.01)
+    (note,) = load(store, rows([*BEFORE, *AFTER], "there"), rows([*BEFORE, *AFTER], "There", application="heat"))
+    assert note.startswith("runs on there take 20% longer since 2026-03-11 (")
+
+
+def test_of_many_runs_some_of_each_time_are_looked_at(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is older is neither all nor nothing of them, and a series counts as having run before and since if any of its runs did."""
+    monkeypatch.setattr(shifts, "MOST_RUNS", 100)
+    repeated = "".join(f"{line}T{hour:02}:00:00Z\n" for line in rows([*BEFORE, *AFTER]).splitlines() for hour in range(10))
+    (note,) = load(store, repeated, rows([10, 16], rate=True))
+    assert "since 2026-03-11" in note
+    assert on_two_nodes(store) == pytest.approx(240, rel=0.02)
+    assert {one.series.metric for one in store.shifted("solver")} == {"wall_time", "throughput"}
+    load(store, rows([17]), *(rows([17], f"s{number}") for number in range(20)))
+    assert on_two_nodes(store) == pytest.approx(240, rel=0.02)
+
+
 def test_a_load_tells_of_its_own_applications(store: Store) -> None:
     """And of whole systems; on each of these by itself."""
     load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], application="same", slower=1))
@@ -116,11 +139,10 @@ def test_a_shift_that_is_about_as_large_stays_as_it_was_noted(store: Store) -> N
 
 
 def test_what_is_not_looked_at_keeps_its_shift(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A load looks at the series that changed last, up to a number of runs; without any runs that models use there is none."""
+    """A load looks at the series that changed last, up to a number; without any runs that models use there is none."""
     load(store, rows([*BEFORE, *AFTER], application="heat"))
     with monkeypatch.context() as patched:
-        patched.setattr(shifts, "MOST_RUNS", 60)
-        patched.setattr(shifts, "SERIES_AT_ONCE", 1)
+        patched.setattr(shifts, "MOST_SERIES", 1)
         load(store, rows([*BEFORE, *AFTER]))
     assert store.shifted("heat")
     store.judge("doubt", Measured("2026-03-01", None, {"application": "heat"}), ME, "another machine")
