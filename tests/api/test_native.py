@@ -152,7 +152,7 @@ def test_a_wrong_parameter_is_told_what_is_allowed(web: TestClient) -> None:
 
 @pytest.mark.parametrize(
     ("name", "values"),
-    [("params.", ["1"]), ("params.a b", ["1"]), ("value", ["1"]), ("application", ["3dgan", "resnet50"])],
+    [("params.", ["1"]), ("params.a b", ["1"]), ("params", ["1"]), ("value", ["1"]), ("application", ["3dgan", "resnet50"])],
 )
 def test_a_filter_that_no_result_can_meet_is_refused(web: TestClient, name: str, values: list[str]) -> None:
     """It would be answered with nothing, as if there were no such results; of two values only the last would count."""
