@@ -444,9 +444,10 @@ def _summed(one: Figures) -> str | None:
 
 
 def _of_each_gpu(key: SeriesKey, one: Figures) -> str | None:
-    """What is said of a rate that is nearly the same on all numbers of nodes with GPUs, as what one GPU does is."""
-    several = one.sizes >= LEAST_SIZES and (one.most_nodes or 0) >= GROWN and one.most <= EVEN * one.least
-    if not several or not one.most_within.get("gpus_per_node") or not metric_of(key).is_rate or key.unit == "B/s":
+    """What is said of a rate that is nearly the same on many times the nodes with GPUs, as what one GPU does is."""
+    gpus = one.for_each_node["gpus_per_node"]
+    several = gpus.sizes >= LEAST_SIZES and gpus.most >= GROWN * gpus.least and (one.most_nodes or 0) >= GROWN
+    if not several or one.most > EVEN * one.least or not metric_of(key).is_rate or key.unit == "B/s":
         return None
     return f"hardly faster on more nodes: if the values are of each GPU, {AGAIN} '/GPU' behind their unit, as in tokens/s/GPU"
 

@@ -35,7 +35,7 @@ class Scatter(Fact):
     freedom: float
 
 
-FIT_VERSION: Final = 25
+FIT_VERSION: Final = 26
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES: Final = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""

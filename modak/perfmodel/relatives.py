@@ -66,6 +66,8 @@ def _compared(series: Series, several: Joined, apart: npt.ArrayLike, wanted: Fla
     """:func:`compare` with those of several series that are ``wanted``."""
     costs = several.log_costs(series.log_work[0])
     near = np.asarray(np.isfinite(costs).any(axis=1)) & wanted
+    if not near.any():
+        return ()
     moves = _moves(series, costs[near], np.broadcast_to(apart, near.shape)[near])
     least = np.partition(moves[:, 2], MOST - 1)[MOST - 1] if len(moves) > MOST else np.inf
     alike = moves[:, 2] <= least
@@ -257,7 +259,8 @@ def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> Array:
 class _Kind(NamedTuple):
     """Curves of one scale, metric and unit."""
 
-    places: Ints
+    rows: Mapping[int, int]
+    """Which of these each of them is, by its place among all curves."""
     series: Joined
     programs: Ints
     """The numbers of their frameworks (:attr:`numbers`); -1 where it is not known."""
@@ -274,7 +277,9 @@ def kin_of(curve: Curve, others: Others) -> tuple[Kin, ...]:
         return ()
     program = _program(curve)
     unlike = program is not None and (kind.programs >= 0) & (kind.programs != kind.numbers.get(program))
-    wanted = True if further else ~np.isin(kind.places, [*others.out])
+    wanted = np.ones(len(kind.programs), dtype=bool)
+    if not further:
+        wanted[[kind.rows[place] for place in others.out if place in kind.rows]] = False
     return _compared(curve.measured, kind.series, np.where(unlike, OTHER_PROGRAM, 0.0), wanted)
 
 
@@ -291,7 +296,8 @@ def _by_kind(curves: Sequence[Curve]) -> Mapping[Hashable, _Kind]:
 def _of_kind(curves: Sequence[Curve], places: Sequence[int] = ()) -> _Kind:
     programs = [_program(one) for one in curves]
     numbers = {program: number for number, program in enumerate(dict.fromkeys(programs)) if program is not None}
-    return _Kind(np.array(places), joined([one.measured for one in curves]), np.array([numbers.get(one, -1) for one in programs]), numbers)
+    rows = {place: row for row, place in enumerate(places)}
+    return _Kind(rows, joined([one.measured for one in curves]), np.array([numbers.get(one, -1) for one in programs]), numbers)
 
 
 def continued_by(kin: Sequence[Kin], curve: Curve) -> bool:

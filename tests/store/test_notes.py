@@ -203,6 +203,7 @@ def test_nodes_that_are_no_computers_are_noted(
         ((1, 2, 4, 8), (38336, 76280, 153960, 307209), 8, "tokens/s", False),
         ((1, 2, 4, 8), (4792, 4767, 4811, 4100), "", "tokens/s", False),
         ((1, 8), (4792, 4800), 8, "tokens/s", False),
+        ((16, 18, 20), (4792, 4800, 4810), 8, "tokens/s", False),  # little more
         ((1, 2, 4, 8), (190, 189, 188, 187), 8, "GB/s", False),  # of a link
         ((1, 2, 4, 8), (12, 12, 13, 12), 8, "s", False),
     ],
