@@ -20,6 +20,7 @@ from modak.facts import HostMpi, mpi_family
 from modak.jobs.data import addresses
 from modak.jobs.spec import JobSpec
 from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
+from modak.results.units import of_each
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
@@ -106,7 +107,7 @@ def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tu
         *_unnamed(request, spec),
         *_secrets(request),
     )
-    of_metric = (*_unread(request), *_cut_off(request))
+    of_metric = (*_unread(request), *_cut_off(request), *_of_no_gpu(request, spec))
     return (*addresses(request), *of_metric, *_unset(request, expanded), *of_program, *_around(request, spec))
 
 
@@ -251,6 +252,14 @@ def _cut_off(request: Request) -> Iterator[Notice]:
         why = f"'{found[1]}' before the group takes all digits of the number but the last"
         way = f"put between them what stands before the number, '{found[1]} ('"
         yield Notice(field="optimisation.workload.metric.pattern", message=f"{why}: {way}")
+
+
+def _of_no_gpu(request: Request, spec: JobSpec) -> Iterator[Notice]:
+    """A warning if a rate of each GPU is printed, and none is counted that could make it the rate of all: the result would be refused."""
+    metric = request.optimisation.workload.metric
+    if metric and (each := of_each(metric.unit)) and each[1] == "gpu" and not spec.resources.gpus_per_node:
+        why = f"{metric.unit!r}, but the job uses no GPUs, so that its result cannot be loaded"
+        yield Notice(field="optimisation.workload.metric.unit", message=f"{why}: ask for them, or print the rate of the run, in {each[0]}")
 
 
 def _unset(request: Request, expanded: Collection[str]) -> Iterator[Notice]:

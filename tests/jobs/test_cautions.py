@@ -290,6 +290,21 @@ def test_a_pattern_that_leaves_its_group_the_last_digit_is_told(pattern: str, ta
 
 
 @pytest.mark.parametrize(
+    ("unit", "gpus", "warned"), [("tokens/s/GPU", 0, True), ("tokens/s/GPU", 4, False), ("tokens/s/node", 0, False), ("tokens/s", 0, False)]
+)
+def test_a_rate_of_each_gpu_without_any_is_told(unit: str, gpus: int, *, warned: bool) -> None:
+    """The result would be refused, with the time of the run."""
+    metric = {"name": "throughput", "unit": unit, "pattern": "tps: ([0-9]+)"}
+    job = {
+        "application": {"executable": "./solve"},
+        "optimisation": {"workload": {"metric": metric}},
+        "job_options": {"request_gpus": gpus},
+    }
+    warnings = optimise(normalise({"job": job}).request, Facts(version="1")).plan.warnings
+    assert ["uses no GPUs" in each.message for each in warnings if each.field.endswith("metric.unit")] == ([True] if warned else [])
+
+
+@pytest.mark.parametrize(
     ("kind", "executable", "warned"), [("mpi", "solver.py", True), ("mpi", "./solver.py", False), ("python", "solver.py", False)]
 )
 def test_a_python_script_of_an_mpi_program_is_no_command(kind: str, executable: str, warned: bool) -> None:
