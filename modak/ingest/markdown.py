@@ -54,7 +54,7 @@ class Markdown:
         around = any(line.strip() for line in (*lines[:first], *lines[last:]))
         rows = _rows(_names(lines[first], first + 1), lines[first + 2 : last], first + 3)
         columns = {name: cells for name, cells in rows.columns.items() if name}
-        notes = [": the text around the table; left out"] * around
+        notes = [": the text around the table; left out"] if around else []
         if len(columns) < len(rows.columns):
             if not counts_rows(rows.columns[""], first=True):
                 raise DataError("column 1 has no name; leave it out (of pandas' to_markdown with index=False)", field=f":{first + 1}")

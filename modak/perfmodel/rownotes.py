@@ -82,16 +82,15 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
     far = sum((row["extrapolation"] or 0.0) > FAR_DOUBLINGS for row in rows)
     guesses = f"{far} of {len(rows)} rows more than {FAR_DOUBLINGS:g} doublings beyond what is measured: guesses; measure in between first"
     longer = f"{refuted} of {len(rows)} rows take longer than predicted, because runs were stopped: how much longer is a guess (heuristic)"
-    failed = (
-        f"{sum(row.get('failed', False) for row in rows)} of {len(rows)} rows are of configurations whose runs failed: see column model"
-    )
+    failed = sum(bool(row.get("failed") and row["model"]) for row in rows)
+    ended = f"{failed} of {len(rows)} rows are of configurations whose runs failed: see column model"
     only = f"{len(unlike)} of {len(rows)} rows are of {', '.join(sorted(set(unlike)))}: only times and rates of work are predicted (none)"
     return [
         *([Notice(field="metric", message=only)] if unlike else []),
         *(Notice(field="basis", message=f"{n} of {len(rows)} rows {means[basis]} ({basis})") for basis, n in counts.items() if n),
         *([Notice(field="basis", message=longer)] if refuted else []),
         *([Notice(field="extrapolation", message=guesses)] if far else []),
-        *([Notice(field="model", message=failed)] if any(row.get("failed") for row in rows) else []),
+        *([Notice(field="model", message=ended)] if failed else []),
     ]
 
 

@@ -65,3 +65,12 @@ def test_a_row_whose_runs_failed_says_so(metric: str, count: int, n: int, nodes:
     assert answered[1]["model"].endswith(said)
     told = [one.message for one in weak_bases(answered) if one.field == "model"]
     assert told == (["1 of 2 rows are of configurations whose runs failed: see column model"] if said else [])
+
+
+def test_a_row_without_a_prediction_says_nothing_of_runs_that_failed() -> None:
+    """It has no model, which would."""
+    series = SeriesKey(application="app", system="here", compiler="gcc", params={"n": "500"}, metric="out_of_memory", unit="1")
+    failed = Failed(series=series, layout=Layout(nodes=1, ranks_per_node=4), count=1)
+    (answered,) = predict_rows([row for row in ASKED if row["compiler"] == "gcc"][:1], {}, failed={"app": [failed]})
+    assert (answered["failed"], answered["model"]) == (True, None)
+    assert [one.field for one in weak_bases([answered])] == ["basis"]

@@ -335,6 +335,18 @@ def test_an_upgrade_joins_images_with_and_without_their_scheme(url: str) -> None
         assert len(found(store, image="img:1")) == 2
 
 
+def test_an_upgrade_joins_names_of_precisions_that_were_not_known(url: str) -> None:
+    """As they were stored apart by version 0010: else the rows of a table that comes again are new."""
+    with opened(url) as store:
+        load(store, [line(1, 800, precision="fp16"), line(2, 420, precision="tf32")])
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0010")
+            connection.execute(text("UPDATE series SET precision = 'torch.float16', key = 'old' WHERE precision = 'tf32'"))
+    with opened(url) as store:
+        assert [(curve.sizes, curve.series.precision) for curve in store.models("solver")] == [((1, 2), "fp16")]
+        assert load(store, [line(2, 420, precision="torch.float16")]) == (0, 1, 0, 0)
+
+
 def _spell(connection: object, size: str, params: str) -> None:
     """Give the series of a size other parameters, as version 0007 stored them."""
     run = connection.execute  # type: ignore[attr-defined]
