@@ -213,9 +213,9 @@ def _judged(runs: _Days, first: int, names: Sequence[Hashable]) -> Shift | None:
     weight = np.asarray(np.bincount(at, 1 / np.bincount(side)[side]), dtype=np.float64)  # what a day weighs in the medians of its side
     equal = [float(weight[chosen].sum() ** 2 / (weight[chosen] ** 2).sum()) for chosen in (~later, later)]
     weight = weight * np.where(later, equal[1], equal[0]) / len(both)
-    if min(equal) < LEAST_DAYS - 0.01:
-        return None
     squares = float((weight * effect**2).sum())
+    if min(equal) < LEAST_DAYS - 0.01 or squares > _missed_by_line(after, effect + moved * later, weight):
+        return None
     taken = len(rest) / (len(rest) - len(both) - 1)  # configurations have taken their part of the scatter
     like = min(max(float((effect[1:] * effect[:-1]).sum()) / max(float((effect**2).sum()), 1e-300), 0.0), LASTING)
     of_days = math.sqrt(squares / sum(equal) * taken * (1 + like) / (1 - like) * sum(map(variance_of_median, equal)))
@@ -226,3 +226,9 @@ def _judged(runs: _Days, first: int, names: Sequence[Hashable]) -> Shift | None:
     ratios = dict(zip((names[one] for one in both), np.exp(each).tolist(), strict=True))
     interval = (math.exp(moved - error), math.exp(moved + error))
     return Shift(first, math.exp(moved), interval, (int((~later).sum()), int(later.sum())), ratios)
+
+
+def _missed_by_line(days: Ints, effect: Array, weight: Array) -> float:
+    """The squares that a slow drift over days, which has no day of its own, leaves of their effects."""
+    line = np.polynomial.Polynomial.fit(days, effect, 1, w=np.sqrt(weight))
+    return float((weight * (effect - line(days)) ** 2).sum())

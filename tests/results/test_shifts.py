@@ -54,6 +54,7 @@ def test_a_shift_is_found_with_its_day_and_size(ratio: float) -> None:
         (runs(lambda one, at: 1.5 if one == 0 and at >= 12 else 1.0), "one configuration of six is not all of them"),
         (runs(lambda one, at: 1.3 if one % 2 and at >= 12 else 1.0), "so are three of six"),
         (runs(lambda _, at: 1 + 0.01 * at, noise=0.005), "a drift has no day"),
+        (runs(lambda _, at: 1 + 0.01 * at, days=30, noise=0.03, often=0.4, seed=5), "nor has it one where runs scatter more than it grows"),
         ([run for run in runs(since(12, 1.3)) if (run.configuration[0] < 3) == (run.day < FIRST + 12)], "none ran before and since"),
         ([run for run in runs(since(12, 1.3)) if run.day == FIRST], "all ran on one day"),
         ([], "there are no runs"),
