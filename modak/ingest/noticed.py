@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,7 @@ from typing import Final
 from modak.ingest.columns import AGAIN, canonical, is_known
 from modak.ingest.headings import folded, no_measurement, unit_in
 from modak.ingest.options import leaves_out, renamed_columns
-from modak.ingest.table import MOST_FAULTS, Batch, Options, Raw
+from modak.ingest.table import MOST_FAULTS, Batch, Cells, Options, Raw
 from modak.ingest.values import quoted
 from modak.results.units import known_unit, of_each
 from modak.text.amounts import listed
@@ -41,7 +41,7 @@ class Noticed:
         self.without += len(raw.lines) - len(batch)
         if raw.columns and (self._unfilled or self._options.rename):
             columns = renamed_columns(raw, self._name, self._options)
-            told = (_unit_left_behind(columns, self._options), _no_measurement(self._options), _left_out(raw, self._options))
+            told = (_unit_left_behind(columns, self._options), _no_measurement(columns, self._options), _left_out(raw, self._options))
             self._of_columns = tuple(chain(*told))
             self._unfilled = {name for name in self._unfilled if name in columns and all(map(str.strip, columns[name].texts))}
         if len(batch) and not self._weak:
@@ -67,11 +67,12 @@ def _unit_left_behind(columns: Container[str], options: Options) -> Iterator[str
             yield f"column {quoted(old)} is loaded without a unit, so it counts in the base unit of its metric (times in s): {way}"
 
 
-def _no_measurement(options: Options) -> Iterator[str]:
+def _no_measurement(columns: Mapping[str, Cells], options: Options) -> Iterator[str]:
     """A note for a heading of a ratio, or of a rate of one part of the machine, that becomes ``value`` of another metric."""
+    units = (*(columns["unit"].texts if "unit" in columns else ()), options.fill.get("unit", ""))
     for old in (old for old, new in options.rename.items() if new == "value"):
-        why = "" if of_each(options.fill.get("unit", "")) else no_measurement(old)
-        if why and options.fill.get("metric") not in ("speedup", "efficiency"):
+        why = no_measurement(old)
+        if why and not any(map(of_each, units)) and options.fill.get("metric") not in ("speedup", "efficiency"):
             way = "load what the whole run was measured at, and take these rows out ('modak results doubt')"
             yield f"column {quoted(old)} is {why}, but counts as {options.fill.get('metric', 'the metric')} of the run: {way}"
 

@@ -260,7 +260,7 @@ class _Kind(NamedTuple):
     """Curves of one scale, metric and unit."""
 
     rows: Mapping[int, int]
-    """Which of these each of them is, by its place among all curves."""
+    """The number of each among these, by its place among all curves; none for curves that were put together anew."""
     series: Joined
     programs: Ints
     """The numbers of their frameworks (:attr:`numbers`); -1 where it is not known."""

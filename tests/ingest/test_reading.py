@@ -189,6 +189,15 @@ def test_what_no_run_was_measured_at_is_noted(heading: str, metric: str, said: s
     assert [said in note for note in notes] == ([True] if said else [])
 
 
+def test_a_rate_of_each_gpu_whose_rows_say_so_is_not_noted() -> None:
+    """It becomes that of all."""
+    content = b"application,nodes,gpus_per_node,tok/s/GPU,unit\na,1,4,10,tokens/s/GPU\n"
+    options = Options({"tok/s/GPU": "value"}, {"metric": "throughput"})
+    batches = [*table(from_bytes(content, "r.csv"), options).batches()]
+    assert [batch.values.tolist() for batch in batches if len(batch)] == [[40.0]]
+    assert [note for batch in batches for note in batch.notes] == []
+
+
 @pytest.mark.parametrize(("value", "unit", "said"), [("2734824610", "", True), ("2734824610", "ns", False), ("86400", "", False)])
 def test_times_of_years_are_noted(value: str, unit: str, said: bool) -> None:
     """They are in another unit than seconds."""
