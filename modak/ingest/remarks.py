@@ -445,8 +445,8 @@ def _summed(one: Figures) -> str | None:
 
 def _of_each_gpu(key: SeriesKey, one: Figures) -> str | None:
     """What is said of a rate that is nearly the same on many times the nodes with GPUs, as what one GPU does is."""
-    gpus = one.for_each_node["gpus_per_node"]
-    several = gpus.sizes >= LEAST_SIZES and gpus.most >= GROWN * gpus.least and (one.most_nodes or 0) >= GROWN
+    gpus = one.for_each_node.get("gpus_per_node")
+    several = gpus and gpus.sizes >= LEAST_SIZES and gpus.most >= GROWN * gpus.least and (one.most_nodes or 0) >= GROWN
     if not several or one.most > EVEN * one.least or not metric_of(key).is_rate or key.unit == "B/s":
         return None
     return f"hardly faster on more nodes: if the values are of each GPU, {AGAIN} '/GPU' behind their unit, as in tokens/s/GPU"
