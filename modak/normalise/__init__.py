@@ -94,10 +94,8 @@ def _job(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[Fault, .
     if not isinstance(job, OBJECT):
         raise RequestError(f"allowed: an object; {_SHAPE}", field="job")
     keys, more = spelt(job, SECTIONS + ANSWERS, "", _SPELLINGS)
-    if not keys and (not top or any(value is not None for value in job.values())):
-        refused = RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
-        refused.warnings = more if top else ()
-        raise refused
+    if not top and not keys:
+        raise RequestError(f"the object contains no part of a request; {_SHAPE}", field="job")
     if not top:
         notes += (Fault("job", "the key 'job' is missing; its sections are read from the top"),)
     return {name: job[key] for name, key in keys.items()}, notes + more

@@ -376,7 +376,7 @@ def test_a_section_as_text_that_cannot_be_read_says_why(text: str, why: str) -> 
     assert why in faulty({"job": {"optimisation": text}})["optimisation"]
 
 
-@pytest.mark.parametrize("document", [[], None, "x", 1, {}, {"job": []}, {"job": 1}, {"jobs": {}}, {"job": None}, {"job": {"job": {}}}])
+@pytest.mark.parametrize("document", [[], None, "x", 1, {}, {"job": []}, {"job": 1}, {"jobs": {}}, {"job": None}])
 def test_what_is_no_request_is_refused(document: Any) -> None:
     """A document without a job says what a request looks like."""
     assert "job_options" in " ".join(faulty(document).values())
@@ -386,6 +386,13 @@ def test_what_is_no_request_is_refused(document: Any) -> None:
 def test_a_job_may_have_no_sections(sections: dict[str, None]) -> None:
     """Some programs write null for what is not given."""
     assert normalise({"job": sections}).warnings == ()
+
+
+@pytest.mark.parametrize(("section", "said"), [("job", "only the whole document has it"), ("jobs", "known: application, ")])
+def test_a_job_of_unknown_sections_is_warned_of(section: str, said: str) -> None:
+    """Nothing is refused for being unknown."""
+    (warning,) = normalise({"job": {section: {"application": {"executable": "./solve"}}}}).warnings
+    assert said in warning.message
 
 
 def test_sections_without_job_are_read_with_a_warning() -> None:
