@@ -33,11 +33,11 @@ from modak.choosing.workload import Problem
 from modak.dsl import Basis, Objective, Optimisation, Request, Workload
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
-from modak.perfmodel import evaluation
-from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.evaluation import Observed, Split, Task
+from modak.perfmodel.fitting.scaling import Series
 from modak.perfmodel.intervals import Sides
-from modak.perfmodel.scaling import Series
+from modak.perfmodel.validation import evaluation
+from modak.perfmodel.validation.baselines import BASELINES
+from modak.perfmodel.validation.evaluation import Observed, Split, Task
 from modak.target import Target
 
 FASTEST_S = 5000.0

@@ -30,8 +30,9 @@ from benchmarks.problem_sizes import figures, quantile
 from modak.arrays import Array
 from modak.facts import Layout, Result, SeriesKey
 from modak.grouping import grouped
-from modak.perfmodel import Question, fit, layouts, predict
+from modak.perfmodel import Question, fit, predict
 from modak.perfmodel.intervals import Z90
+from modak.perfmodel.matching import layouts
 
 COUNTS = ("nodes", *layouts.COUNTS)
 LEAST_LAYOUTS = 4

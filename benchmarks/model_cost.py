@@ -14,9 +14,9 @@ from statistics import median
 import numpy as np
 
 from benchmarks.output import say
+from modak.perfmodel.fitting.scaling import Series, evaluate, fit_many
+from modak.perfmodel.forecasting.relatives import compare, pool
 from modak.perfmodel.intervals import half_widths
-from modak.perfmodel.relatives import compare, pool
-from modak.perfmodel.scaling import Series, evaluate, fit_many
 
 SERIES, SIZES, CANDIDATES, RELATIVES = 500, 8, 1000, 8
 REPEATS = 7

@@ -31,11 +31,12 @@ from benchmarks.calibration import fit_shape, fit_width
 from benchmarks.output import say
 from benchmarks.protocols import PROTOCOLS, every_prefix, forecasts, misses, with_relatives
 from modak.arrays import Array
-from modak.perfmodel import evaluation, intervals
-from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.evaluation import Observed, Task
+from modak.perfmodel import intervals
+from modak.perfmodel.fitting.scaling import Forecast, Series
 from modak.perfmodel.intervals import KNOTS, Calibration
-from modak.perfmodel.scaling import Forecast, Series
+from modak.perfmodel.validation import evaluation
+from modak.perfmodel.validation.baselines import BASELINES
+from modak.perfmodel.validation.evaluation import Observed, Task
 
 SCALING = ("dataset", "series", "app", "p", "higher_better", "value")
 NOT_CORES = ("nodes", "gpus")

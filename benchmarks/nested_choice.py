@@ -20,8 +20,9 @@ from benchmarks.model_quality import read_scaling
 from benchmarks.output import say
 from benchmarks.protocols import PROTOCOLS, forecasts
 from modak.arrays import Array
-from modak.perfmodel import evaluation, nodestep, scaling
-from modak.perfmodel.evaluation import Observed
+from modak.perfmodel.fitting import nodestep, scaling
+from modak.perfmodel.validation import evaluation
+from modak.perfmodel.validation.evaluation import Observed
 
 GRID: Mapping[tuple[ModuleType, str], tuple[float, ...]] = {
     (scaling, "POWER"): (3.0, 4.0, 6.0),

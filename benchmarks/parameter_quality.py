@@ -13,10 +13,10 @@ import numpy as np
 from benchmarks.output import say
 from modak.arrays import Array
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import parameters
-from modak.perfmodel.cells import of_results
-from modak.perfmodel.configurations import MeasuredRuns, by_configuration
-from modak.perfmodel.unseen import guesses
+from modak.perfmodel.fitting.cells import of_results
+from modak.perfmodel.unmeasured import parameters
+from modak.perfmodel.unmeasured.configurations import MeasuredRuns, by_configuration
+from modak.perfmodel.unmeasured.unseen import guesses
 
 PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
 CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
@@ -129,7 +129,7 @@ def _calibrated(elsewhere: Array, columns: dict[str, Array], actual: Array, runs
 
 
 def _proposed(elsewhere: Array, columns: dict[str, Array], actual: Array, runs: int, repeat: int) -> dict[str, Array]:
-    """Errors of predictions from runs that :func:`modak.perfmodel.parameters.most_telling` chooses among a random half of the networks.
+    """Errors of predictions from runs that :func:`modak.perfmodel.unmeasured.parameters.most_telling` chooses among a random half of the networks.
 
     Judged on the other half, so that a repeat has other runs, and so that no network that is hard to tell is left out by being chosen.
     """

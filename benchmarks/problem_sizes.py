@@ -22,10 +22,10 @@ from scipy.optimize import nnls
 from benchmarks.output import say
 from modak.arrays import Array
 from modak.grouping import grouped
-from modak.perfmodel import kriging, problemlaw, problems
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.questions import SPREAD
-from modak.perfmodel.unlikeness import OTHER_SIZE, WORK_SPREAD
+from modak.perfmodel.laws import kriging, problemlaw, problems
+from modak.perfmodel.matching.questions import SPREAD
+from modak.perfmodel.matching.unlikeness import OTHER_SIZE, WORK_SPREAD
 
 EXPONENTS = np.arange(0.25, 4.01, 0.25)
 MOST_ASKED: Final = 8

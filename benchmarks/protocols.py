@@ -8,9 +8,9 @@ import numpy as np
 
 from modak.arrays import Array
 from modak.grouping import grouped
-from modak.perfmodel.evaluation import Observed, Split, Task, each_inner, largest
-from modak.perfmodel.relatives import compare, pool
-from modak.perfmodel.scaling import Forecast, evaluate, fit_many
+from modak.perfmodel.fitting.scaling import Forecast, evaluate, fit_many
+from modak.perfmodel.forecasting.relatives import compare, pool
+from modak.perfmodel.validation.evaluation import Observed, Split, Task, each_inner, largest
 
 
 def smaller_half(n: int) -> Iterable[tuple[Sequence[int], Sequence[int]]]:

@@ -13,8 +13,8 @@ from benchmarks.output import say
 from modak.arrays import Array
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Question, fit, predict
+from modak.perfmodel.fitting.scaling import Series, evaluate, fit_many
 from modak.perfmodel.intervals import half_widths
-from modak.perfmodel.scaling import Series, evaluate, fit_many
 
 SIZES = (1, 2, 4, 8, 16)
 DRAWS = 150

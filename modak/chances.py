@@ -17,9 +17,9 @@ from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored
 from modak.dsl import Request
 from modak.errors import Infeasible
+from modak.perfmodel.forecasting.repeats import RERUN_SPREAD
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.planning import LEAST
-from modak.perfmodel.repeats import RERUN_SPREAD
 
 DRAWS: Final = 256
 """Number of draws; one less than a prime, as the lattice rule needs."""

@@ -40,7 +40,7 @@ from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import missing_figures
 from modak.perfmodel import Curve, Predictor, Question
-from modak.perfmodel.parts import Scale, size_of
+from modak.perfmodel.fitting.parts import Scale, size_of
 from modak.perfmodel.planning import ALIKE, LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
 from modak.target import Target, resolve

@@ -11,7 +11,8 @@ from typing import Any, Final, TypeVar
 from modak.cache import Cache
 from modak.facts import Doubted, Facts, Failed, Result, Shifted, own_names, same_name
 from modak.images.selection import Catalogue, catalogue
-from modak.perfmodel import Curve, startup
+from modak.perfmodel import Curve
+from modak.perfmodel.fitting import startup
 from modak.results.metrics import Metric, metric_of, work_unit
 from modak.rules import Rulebook, rulebook
 

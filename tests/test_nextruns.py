@@ -23,8 +23,8 @@ from modak.normalise import normalise
 from modak.onerun import measurement
 from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
+from modak.perfmodel.fitting.scaling import fit_many
 from modak.perfmodel.intervals import Sides
-from modak.perfmodel.scaling import fit_many
 from tests.choosing.asked import asked, changed
 from tests.examples import Known, example
 from tests.runs import ran

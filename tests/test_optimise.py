@@ -18,7 +18,7 @@ from modak.facts import Facts, Layout, Result, RuntimePolicy
 from modak.normalise import normalise
 from modak.optimise import Answer, check, optimise, recommend
 from modak.perfmodel import Question, Used, fit, predict
-from modak.perfmodel.curves import fitted
+from modak.perfmodel.fitting.curves import fitted
 from modak.text.grammar import version_range
 from tests.choosing.asked import asked, changed
 from tests.examples import Known, answer, example

@@ -20,11 +20,11 @@ from modak.choosing.workload import MOST_NAMED, an_amount, only_one, speed_print
 from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule, SeriesKey
 from modak.jobs.report import lengths
-from modak.perfmodel import startup
+from modak.perfmodel.fitting import startup
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION, same_precision
+from modak.perfmodel.forecasting.repeats import scatters
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
 from modak.perfmodel.predict import FAR_DOUBLINGS
-from modak.perfmodel.repeats import scatters
 from modak.perfmodel.wording import A_GUESS
 from modak.results.metrics import UNITS_OF_WORK, work_unit
 from modak.results.shifts import longer

@@ -28,7 +28,7 @@ from modak.text.documents import strict_json
 from modak.web import form, reference
 
 if TYPE_CHECKING:
-    from modak.perfmodel.curves import Curve
+    from modak.perfmodel.fitting.curves import Curve
     from modak.perfmodel.lines import PlotLine
 
 Shown = tuple[str, dict[str, Any]]

@@ -38,7 +38,7 @@ from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
 from modak.facts import Node, same_name
 from modak.perfmodel import Curve
-from modak.perfmodel.stops import Stop
+from modak.perfmodel.forecasting.stops import Stop
 from modak.target import Target
 
 

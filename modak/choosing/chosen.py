@@ -14,10 +14,11 @@ from modak.choosing.software import Software
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Prediction, Request
 from modak.facts import Facts, Shifted, parameter
-from modak.perfmodel import Curve, merging, predict
-from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.questions import SPREAD, closed, doubted_of, exact_parameters
-from modak.perfmodel.unlikeness import tells_of_work
+from modak.perfmodel import Curve, predict
+from modak.perfmodel.fitting import merging
+from modak.perfmodel.matching.magnitudes import magnitude
+from modak.perfmodel.matching.questions import SPREAD, closed, doubted_of, exact_parameters
+from modak.perfmodel.matching.unlikeness import tells_of_work
 from modak.results.filters import PARAMETER
 from modak.target import Target
 

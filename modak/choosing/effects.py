@@ -18,8 +18,8 @@ from modak.arrays import Array, Ints
 from modak.dsl import Basis
 from modak.facts import Result, same_name
 from modak.grouping import grouped
+from modak.perfmodel.fitting.merging import SPELLINGS, same_label
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.merging import SPELLINGS, same_label
 from modak.results.comparison import compare
 from modak.results.filters import PARAMETER
 from modak.results.metrics import metric

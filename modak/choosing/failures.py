@@ -23,10 +23,10 @@ from modak.errors import Infeasible
 from modak.facts import Facts, Failed, Layout
 from modak.grouping import grouped
 from modak.perfmodel import Curve, Question
-from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.questions import closed
-from modak.perfmodel.startup import LENGTHS
-from modak.perfmodel.stops import ran_on, stops_of
+from modak.perfmodel.fitting.startup import LENGTHS
+from modak.perfmodel.forecasting.stops import ran_on, stops_of
+from modak.perfmodel.matching.magnitudes import magnitude
+from modak.perfmodel.matching.questions import closed
 from modak.results.failures import OUT_OF_MEMORY, STOPPED, TRIES
 from modak.target import Target
 from modak.text.amounts import counted, listed

@@ -26,9 +26,9 @@ from modak.dsl import Request
 from modak.facts import HostMpi, Layout, Node, mpi_family, parameters, same_name
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
-from modak.perfmodel.precisions import USUAL_PRECISION, WIDER, same_precision
-from modak.perfmodel.problems import number_ratios
-from modak.perfmodel.questions import of_exact_text, same_value
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION, WIDER, same_precision
+from modak.perfmodel.laws.problems import number_ratios
+from modak.perfmodel.matching.questions import of_exact_text, same_value
 from modak.target import Target
 from modak.text.grammar import version_range
 

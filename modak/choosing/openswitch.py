@@ -16,7 +16,7 @@ from modak.choosing.shapes import Shape
 from modak.choosing.wishes import compiler_named, compilers, precision, switches
 from modak.dsl import Notice, Request
 from modak.facts import Accelerator, SeriesKey
-from modak.perfmodel.precisions import CAPABILITY, USUAL_PRECISION, same_precision
+from modak.perfmodel.fitting.precisions import CAPABILITY, USUAL_PRECISION, same_precision
 
 BELOW_SINGLE: Final = ("amp", "fp16", "bf16", "tf32")
 """Precisions, in the spelling of :func:`same_precision`; ``auto`` chooses among these and ``fp32``."""

@@ -11,12 +11,13 @@ from modak.dsl import Notice, Request, Workload
 from modak.errors import spelt_otherwise, unknown
 from modak.facts import other_spellings, parameter, parameters, same_name
 from modak.grouping import grouped
-from modak.perfmodel import Curve, startup
-from modak.perfmodel.magnitudes import magnitude
-from modak.perfmodel.merging import same_setting
-from modak.perfmodel.problems import nearest_first, number_ratios
-from modak.perfmodel.questions import of_exact_text, same_value
-from modak.perfmodel.unlikeness import tells_of_work
+from modak.perfmodel import Curve
+from modak.perfmodel.fitting import startup
+from modak.perfmodel.fitting.merging import same_setting
+from modak.perfmodel.laws.problems import nearest_first, number_ratios
+from modak.perfmodel.matching.magnitudes import magnitude
+from modak.perfmodel.matching.questions import of_exact_text, same_value
+from modak.perfmodel.matching.unlikeness import tells_of_work
 from modak.prepared import Prepared
 from modak.text.amounts import listed
 from modak.tuning.setting import recorded

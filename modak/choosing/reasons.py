@@ -24,7 +24,7 @@ from modak.choosing.switching import effect_on, obstacle
 from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
 from modak.dsl import Choice, Request
-from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION, same_precision
 from modak.text.amounts import cell, counted, listed, share, span
 
 SMALL_PART: Final = 0.5

@@ -30,10 +30,10 @@ from modak.choosing.workload import Units, of_one_kind, only_one, requested_leng
 from modak.dsl import Basis, Prediction, Request
 from modak.facts import Facts, parameters, same_name
 from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, describe
+from modak.perfmodel.fitting.startup import MOST_STARTING, StartUp, is_whole, maybe_part, start_up_correction
+from modak.perfmodel.forecasting.stops import Stop
 from modak.perfmodel.intervals import MOST, Longer, Sides
 from modak.perfmodel.predictions import of_other_length, of_whole_time
-from modak.perfmodel.startup import MOST_STARTING, StartUp, is_whole, maybe_part, start_up_correction
-from modak.perfmodel.stops import Stop
 from modak.prepared import prepared
 from modak.target import Target
 

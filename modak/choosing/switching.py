@@ -22,7 +22,7 @@ from modak.choosing.wishes import carrier
 from modak.dsl import Basis, Request
 from modak.facts import Result, same_name
 from modak.perfmodel import Predictions
-from modak.perfmodel.precisions import USUAL_PRECISION, same_precision
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION, same_precision
 from modak.target import Target
 
 

@@ -20,7 +20,7 @@ from modak.choosing.topology import with_few_threads
 from modak.choosing.wishes import is_hybrid, names_openmp
 from modak.dsl import Request
 from modak.facts import Node
-from modak.perfmodel.precisions import USUAL_PRECISION
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION
 from modak.target import Target
 
 FIRST: Final = (1, 2, 4)

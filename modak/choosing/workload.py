@@ -9,8 +9,9 @@ from typing import Final, Literal
 
 from modak.dsl import Notice, Request, Workload
 from modak.facts import same_name
-from modak.perfmodel import Curve, startup
-from modak.perfmodel.startup import PARTS
+from modak.perfmodel import Curve
+from modak.perfmodel.fitting import startup
+from modak.perfmodel.fitting.startup import PARTS
 from modak.results.metrics import METRICS, UNITS_OF_WORK, Metric, metric_of, work_unit
 from modak.results.units import Amount, parse_amount, singular
 from modak.tuning.setting import recorded

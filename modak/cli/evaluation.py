@@ -17,7 +17,7 @@ from modak.text.amounts import counted, either_way, percent, share
 if TYPE_CHECKING:
     from modak.facts import Failed
     from modak.perfmodel import Curve
-    from modak.perfmodel.holdout import Accuracy, Proof
+    from modak.perfmodel.validation.holdout import Accuracy, Proof
 
 Level = Annotated[float, typer.Option(help="Probability that an interval contains the next run's value.")]
 
@@ -42,7 +42,7 @@ def evaluate(
 
     Example: modak models evaluate --application solver --holdout largest:1
     """
-    from modak.perfmodel.holdout import least_sizes, prove
+    from modak.perfmodel.validation.holdout import least_sizes, prove
 
     common.check_level(level)
     try:
@@ -106,7 +106,7 @@ def _curves(application: str | None) -> dict[str, Curve]:
     """Fitted curves by id: from the database, or from the service that is set."""
     from modak.errors import spelt_otherwise
     from modak.facts import other_spellings, same_text
-    from modak.perfmodel.curves import fitted
+    from modak.perfmodel.fitting.curves import fitted
 
     application = None if application is None else same_text(application.strip())
     served = bool(common.settings().server)
@@ -220,7 +220,7 @@ def _proof(proof: Proof) -> None:
 
 
 def _hidden(proof: Proof) -> str:
-    from modak.perfmodel.holdout import PROBLEM
+    from modak.perfmodel.validation.holdout import PROBLEM
 
     done = f"{counted(proof.series, 'curve')}, {counted(proof.predictions, 'prediction')}"
     if proof.holdout == PROBLEM:

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Protocol
 
-from modak.ingest.csv import Csv
-from modak.ingest.extrap import ExtraP, ExtraPText
-from modak.ingest.google_benchmark import GoogleBenchmark
-from modak.ingest.hpl import Hpl
-from modak.ingest.hyperfine import Hyperfine
-from modak.ingest.json import Json
-from modak.ingest.markdown import Markdown
-from modak.ingest.mlperf import MlPerf
-from modak.ingest.modak_result import ModakResult
-from modak.ingest.perflog import PerfLog
-from modak.ingest.pytest_benchmark import PytestBenchmark
-from modak.ingest.ramble import Ramble
-from modak.ingest.reframe import ReFrame
-from modak.ingest.sacct import Sacct
-from modak.ingest.sacct_json import SacctJson
+from modak.ingest.formats.csv import Csv
+from modak.ingest.formats.extrap import ExtraP, ExtraPText
+from modak.ingest.formats.google_benchmark import GoogleBenchmark
+from modak.ingest.formats.hpl import Hpl
+from modak.ingest.formats.hyperfine import Hyperfine
+from modak.ingest.formats.json import Json
+from modak.ingest.formats.markdown import Markdown
+from modak.ingest.formats.mlperf import MlPerf
+from modak.ingest.formats.modak_result import ModakResult
+from modak.ingest.formats.perflog import PerfLog
+from modak.ingest.formats.pytest_benchmark import PytestBenchmark
+from modak.ingest.formats.ramble import Ramble
+from modak.ingest.formats.reframe import ReFrame
+from modak.ingest.formats.sacct import Sacct
+from modak.ingest.formats.sacct_json import SacctJson
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
 

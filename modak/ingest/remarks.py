@@ -19,8 +19,8 @@ from modak.ingest.columns import AGAIN, series_label
 from modak.ingest.headings import layout_column
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import DECIMAL_COMMA, NUMERIC
-from modak.perfmodel.merging import same_setting
-from modak.perfmodel.startup import positive_number
+from modak.perfmodel.fitting.merging import same_setting
+from modak.perfmodel.fitting.startup import positive_number
 from modak.results.metrics import metric_of, misnamed
 from modak.text.amounts import listed
 

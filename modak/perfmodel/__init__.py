@@ -3,7 +3,7 @@
 Costs are times in seconds, or the inverse of a throughput. A table of results becomes predictions in four steps; read the code in their
 order. ``docs/architecture.md`` says what the other modules are for.
 
-1. :func:`~modak.perfmodel.curves.fit`: results of one series and layout are a cell (``cells``, of series that ``merging`` joins), cells in
+1. :func:`~modak.perfmodel.fitting.curves.fit`: results of one series and layout are a cell (``cells``, of series that ``merging`` joins), cells in
    which one count varies are a curve (``parts``) of median costs over sizes (``curves``). To each curve all functions of a library
    (``forms``) are fitted, and weighed by how well each foretold sizes that were hidden from it (``scaling``). Curves are stored.
 2. :class:`~modak.perfmodel.predict.Predictor`: in what does each curve differ from the question (``questions``), which spread of log cost
@@ -12,15 +12,15 @@ order. ``docs/architecture.md`` says what the other modules are for.
    ``scaling`` and its ``relatives``), times the ratio of workers or hardware (``ratios``). The interval is what such forecasts were off by
    (``intervals``), with the spread of step 2 in quadrature. The basis says which of these it was. For a layout that nobody ran, other
    layouts tell (``peers``), for a problem size that nobody ran, other problem sizes do, if they are surer (``problems``).
-4. :func:`~modak.perfmodel.completion.predict_rows`: a table without values is completed, each row as a question (``rows``).
+4. :func:`~modak.perfmodel.tables.completion.predict_rows`: a table without values is completed, each row as a question (``rows``).
 """
 
-from modak.perfmodel.completion import predict_rows
-from modak.perfmodel.curves import Curve, fit
-from modak.perfmodel.devices import NodePower, Power, Used
+from modak.perfmodel.fitting.curves import Curve, fit
+from modak.perfmodel.matching.devices import NodePower, Power, Used
+from modak.perfmodel.matching.questions import Question
 from modak.perfmodel.predict import Predictor, portions, predict
 from modak.perfmodel.predictions import Portion, Predictions
-from modak.perfmodel.questions import Question
+from modak.perfmodel.tables.completion import predict_rows
 from modak.perfmodel.wording import describe
 
 __all__ = [

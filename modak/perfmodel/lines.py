@@ -15,14 +15,14 @@ import numpy as np
 from modak.arrays import Array
 from modak.facts import Failed, same_name
 from modak.grouping import grouped
-from modak.perfmodel.curves import Curve
-from modak.perfmodel.forecasts import PooledForecast, pooled_forecast
-from modak.perfmodel.lengths import of_run
-from modak.perfmodel.others import Others
-from modak.perfmodel.parts import VARYING, size_of
-from modak.perfmodel.questions import Question, stated_by
-from modak.perfmodel.startup import WHOLE_RUNS
-from modak.perfmodel.stops import stops_of
+from modak.perfmodel.fitting.curves import Curve
+from modak.perfmodel.fitting.parts import VARYING, size_of
+from modak.perfmodel.fitting.startup import WHOLE_RUNS
+from modak.perfmodel.forecasting.forecasts import PooledForecast, pooled_forecast
+from modak.perfmodel.forecasting.others import Others
+from modak.perfmodel.forecasting.stops import stops_of
+from modak.perfmodel.matching.lengths import of_run
+from modak.perfmodel.matching.questions import Question, stated_by
 from modak.results.metrics import metric_of
 
 POINTS: Final = 97

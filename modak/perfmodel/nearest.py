@@ -14,14 +14,14 @@ import numpy as np
 from modak.arrays import Array
 from modak.dsl import Basis
 from modak.facts import Layout
-from modak.perfmodel import peers
-from modak.perfmodel.curves import FEW_SIZES
-from modak.perfmodel.forecasts import Forecasts
+from modak.perfmodel.fitting.curves import FEW_SIZES
+from modak.perfmodel.fitting.parts import on_node
+from modak.perfmodel.forecasting.forecasts import Forecasts
+from modak.perfmodel.forecasting.repeats import RERUN_SPREAD
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.matching import Match, best_match
-from modak.perfmodel.parts import on_node
+from modak.perfmodel.laws import peers
+from modak.perfmodel.matching.matching import Match, best_match
 from modak.perfmodel.predictions import Predictions
-from modak.perfmodel.repeats import RERUN_SPREAD
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ import numpy as np
 
 from modak.arrays import Array
 from modak.facts import Layout, SeriesKey
-from modak.perfmodel.curves import Curve, fitted
+from modak.perfmodel.fitting.curves import Curve, fitted
+from modak.perfmodel.fitting.parts import Scale
+from modak.perfmodel.forecasting.repeats import RERUN_SPREAD
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.parts import Scale
-from modak.perfmodel.repeats import RERUN_SPREAD
 
 ABSCISSAE: Final = (-math.sqrt(3), 0.0, math.sqrt(3))
 """Nodes of the quadrature, in standard deviations ..."""

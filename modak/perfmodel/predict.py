@@ -1,7 +1,7 @@
 """Predictions from curves: a cost with interval and basis, for many sizes in one call.
 
 At each size the nearest results answer (:mod:`modak.perfmodel.nearest`), or a law over problem sizes that tells more than these
-(:mod:`modak.perfmodel.problems`).
+(:mod:`modak.perfmodel.laws.problems`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from modak.cache import Cache
-from modak.perfmodel import problems
-from modak.perfmodel.curves import Curve
-from modak.perfmodel.devices import Power
-from modak.perfmodel.forecasts import Forecasts
-from modak.perfmodel.matching import Matcher, places_by_nearest
+from modak.perfmodel.fitting.curves import Curve
+from modak.perfmodel.forecasting.forecasts import Forecasts
+from modak.perfmodel.laws import problems
+from modak.perfmodel.matching.devices import Power
+from modak.perfmodel.matching.matching import Matcher, places_by_nearest
+from modak.perfmodel.matching.questions import Question, closed
 from modak.perfmodel.nearest import NearestAnswer
 from modak.perfmodel.predictions import Portion, Predictions, nothing_known, together
-from modak.perfmodel.questions import Question, closed
 
 FAR_DOUBLINGS: Final = 4.0
 """More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from modak.arrays import Array, Ints
 from modak.dsl import Basis
-from modak.perfmodel import intervals, scaling
-from modak.perfmodel.curves import Curve
+from modak.perfmodel import intervals
+from modak.perfmodel.fitting import scaling
+from modak.perfmodel.fitting.curves import Curve
+from modak.perfmodel.fitting.startup import MOST_STARTING
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.startup import MOST_STARTING
 
 
 @dataclass(frozen=True)

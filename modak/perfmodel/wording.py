@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from modak.perfmodel.curves import Curve
-from modak.perfmodel.forms import FORMS
-from modak.perfmodel.layouts import COUNTS
-from modak.perfmodel.magnitudes import magnitude
+from modak.perfmodel.fitting.curves import Curve
+from modak.perfmodel.fitting.forms import FORMS
+from modak.perfmodel.fitting.startup import LENGTHS
+from modak.perfmodel.matching.layouts import COUNTS
+from modak.perfmodel.matching.magnitudes import magnitude
+from modak.perfmodel.matching.questions import unlike_attributes
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.predictions import Predictions
-from modak.perfmodel.questions import unlike_attributes
-from modak.perfmodel.startup import LENGTHS
 from modak.results.filters import PARAMETER
 from modak.text.amounts import counted, listed, span
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from modak.errors import RequestError
 from modak.facts import same_name
-from modak.perfmodel.merging import same_label
+from modak.perfmodel.fitting.merging import same_label
 from modak.results.failures import STOPPED
 from modak.results.metrics import metric
 

@@ -13,8 +13,8 @@ from modak.choosing.openswitch import left_open
 from modak.choosing.problem import as_spelt
 from modak.dsl import Request
 from modak.facts import Facts, parameters, same_name
-from modak.perfmodel.configurations import MeasuredRuns, by_configuration, numbers_of
-from modak.perfmodel.unseen import told_elsewhere
+from modak.perfmodel.unmeasured.configurations import MeasuredRuns, by_configuration, numbers_of
+from modak.perfmodel.unmeasured.unseen import told_elsewhere
 from modak.prepared import Prepared
 from modak.service.factcache import FactCache, Switches
 from modak.store import Store
@@ -64,7 +64,7 @@ class FactFinder:
         They are fitted to the results of each place; if these are too few for some configuration whose applications have such parameters,
         or if the application ran elsewhere, to all results of these metrics.
         """
-        from modak.perfmodel.estimated import estimated_curves
+        from modak.perfmodel.unmeasured.estimated import estimated_curves
 
         work = request.optimisation.workload
         numbers = numbers_of(work.params)

@@ -42,7 +42,7 @@ from modak.text.numbering import Selection, spelt_out
 
 if TYPE_CHECKING:
     from modak.ingest.reading import Incoming
-    from modak.perfmodel.cells import Cell
+    from modak.perfmodel.fitting.cells import Cell
     from modak.sizing.guide import Guide
 
 Found = TypeVar("Found", bound=Prepared | None)

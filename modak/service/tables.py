@@ -13,8 +13,8 @@ from modak.dsl import Notice
 from modak.errors import DataError
 from modak.facts import other_spellings
 from modak.grouping import grouped
-from modak.perfmodel import rownotes
-from modak.perfmodel.unseen import FEW
+from modak.perfmodel.tables import rownotes
+from modak.perfmodel.unmeasured.unseen import FEW
 from modak.prepared import Prepared
 from modak.service import records
 from modak.store import Store
@@ -23,11 +23,11 @@ from modak.text.documents import Json
 
 if TYPE_CHECKING:
     from modak.ingest.table import Point
-    from modak.perfmodel.cells import Cell
-    from modak.perfmodel.configurations import MeasuredRuns
-    from modak.perfmodel.curves import Curve
-    from modak.perfmodel.rows import Reader, Row
-    from modak.perfmodel.unseen import CalibrationRuns
+    from modak.perfmodel.fitting.cells import Cell
+    from modak.perfmodel.fitting.curves import Curve
+    from modak.perfmodel.tables.rows import Reader, Row
+    from modak.perfmodel.unmeasured.configurations import MeasuredRuns
+    from modak.perfmodel.unmeasured.unseen import CalibrationRuns
 
 
 def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, most: int, level: float, go_on: Callable[[], None]) -> Json:
@@ -38,10 +38,10 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
-    from modak.perfmodel.completion import ADDED, only_doubted, predict_rows
-    from modak.perfmodel.configurations import by_configuration
-    from modak.perfmodel.improving import improve_rows
-    from modak.perfmodel.rows import Reader, gpus_meant, of_one_rank, of_several
+    from modak.perfmodel.tables.completion import ADDED, only_doubted, predict_rows
+    from modak.perfmodel.tables.improving import improve_rows
+    from modak.perfmodel.tables.rows import Reader, gpus_meant, of_one_rank, of_several
+    from modak.perfmodel.unmeasured.configurations import by_configuration
 
     asked = points(from_bytes(content, name), most)
     there = store.applications()
@@ -83,9 +83,9 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
-    from modak.perfmodel.configurations import by_configuration
-    from modak.perfmodel.improving import calibrations_of
-    from modak.perfmodel.rows import Reader
+    from modak.perfmodel.tables.improving import calibrations_of
+    from modak.perfmodel.tables.rows import Reader
+    from modak.perfmodel.unmeasured.configurations import by_configuration
 
     asked = points(from_bytes(content, name), most)
     rows, of_names = _as_spelt(_rows(asked, facts), store.applications())
@@ -101,7 +101,7 @@ def calibration(store: Store, facts: Prepared, content: bytes, name: str, *, mos
 
 def _lacking_runs(questions: Sequence[Row], answered: Sequence[Row], known: MeasuredRuns, reader: Reader) -> Sequence[CalibrationRuns]:
     """For each configuration of rows with weak answers that has not enough runs, what a few would tell of these rows."""
-    from modak.perfmodel.improving import WEAK, calibrations_of
+    from modak.perfmodel.tables.improving import WEAK, calibrations_of
 
     weak = [row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK]
     return calibrations_of(weak, known, 1, reader, enough=FEW) if known.runs else ()
@@ -139,7 +139,7 @@ def _data_as_spelt(rows: Sequence[dict[str, Any]], curves: Mapping[str, Sequence
 def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Cell]:
     """Results of any application in the metrics of those rows that have parameters and weak answers, at most
     :data:`MOST_WITH_PARAMETERS`."""
-    from modak.perfmodel.improving import WEAK
+    from modak.perfmodel.tables.improving import WEAK
 
     rows = (row for row, answer in zip(questions, answered, strict=True) if answer["basis"] in WEAK)
     metrics = {row["metric"] for row in rows if any(name.startswith("params.") for name in row)}

@@ -15,10 +15,10 @@ from modak import __version__
 from modak.facts import SeriesKey
 from modak.grouping import grouped
 from modak.ingest.table import LAYOUT, layout
-from modak.perfmodel import merging
-from modak.perfmodel.cells import Cell, gathered
-from modak.perfmodel.curves import FIT_VERSION, Curve, fit_cells
-from modak.perfmodel.forms import fingerprint
+from modak.perfmodel.fitting import merging
+from modak.perfmodel.fitting.cells import Cell, gathered
+from modak.perfmodel.fitting.curves import FIT_VERSION, Curve, fit_cells
+from modak.perfmodel.fitting.forms import fingerprint
 from modak.store import shifts
 from modak.store.engine import chunks
 from modak.store.schema import STANDING, models, results, series

@@ -25,7 +25,7 @@ from modak.ingest.headings import folded
 from modak.ingest.options import as_typed, options_text
 from modak.ingest.remarks import SHOWN as NAMED
 from modak.ingest.table import Batch, Cells, Int32, Table
-from modak.perfmodel import merging
+from modak.perfmodel.fitting import merging
 from modak.progress import Progress, silent
 from modak.store import replacing, samejobs, suspects, versions
 from modak.store.engine import chunks

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, select
 
 from modak.choosing.workload import only_one
 from modak.errors import RequestError
-from modak.ingest import modak_result
-from modak.ingest.modak_result import ModakResult, job_called
+from modak.ingest.formats import modak_result
+from modak.ingest.formats.modak_result import ModakResult, job_called
 from modak.normalise import normalise
-from modak.perfmodel.startup import PARTS
+from modak.perfmodel.fitting.startup import PARTS
 from modak.results.failures import STOPPED
 from modak.results.metrics import WALL_TIME
 from modak.store.engine import chunks
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
     """The time of a run, or after how long it was stopped, beside its prediction, both in seconds."""
 
     job: str
-    """As :func:`modak.ingest.modak_result.job_called` says."""
+    """As :func:`modak.ingest.formats.modak_result.job_called` says."""
     metric: str
     time: float
     predicted: float

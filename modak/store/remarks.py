@@ -26,7 +26,7 @@ from modak.ingest.remarks import (
     on_work,
 )
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
-from modak.perfmodel import startup
+from modak.perfmodel.fitting import startup
 from modak.results import failures
 from modak.results.metrics import metric_of
 from modak.store import catalogue

@@ -14,8 +14,8 @@ from modak.facts import Failed, Result, SeriesKey
 from modak.ingest.columns import MARKS, header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
-from modak.perfmodel.cells import Cell
-from modak.perfmodel.precisions import PRECISIONS
+from modak.perfmodel.fitting.cells import Cell
+from modak.perfmodel.fitting.precisions import PRECISIONS
 from modak.results.failures import METRICS as FAILURES
 from modak.results.failures import STOPPED
 from modak.store.engine import chunks

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, or_, select
 
 from modak.facts import same_name
 from modak.grouping import grouped
-from modak.ingest import modak_result, sacct
+from modak.ingest.formats import modak_result, sacct
 from modak.ingest.table import UNKNOWN
 from modak.store.engine import chunks
 from modak.store.schema import results, series, texts

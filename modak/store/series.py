@@ -16,7 +16,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, insert, s
 
 from modak.facts import SeriesKey, System, own_names, same_name
 from modak.facts.results import FLAGS
-from modak.perfmodel import merging
+from modak.perfmodel.fitting import merging
 from modak.results.filters import PARAMETER, check_filters
 from modak.store import catalogue
 from modak.store.engine import chunks
@@ -129,7 +129,7 @@ def of_same_runs(
 ) -> dict[int, tuple[SeriesKey, int]]:
     """Series that may be of the same runs as one of these, by number, with their count of changes; under the systems' own names.
 
-    See :func:`modak.perfmodel.merging.run_key`. The given ones are included, except the numbers in ``skip``. Parameters are compared first,
+    See :func:`modak.perfmodel.fitting.merging.run_key`. The given ones are included, except the numbers in ``skip``. Parameters are compared first,
     because that is cheap, and few of tens of thousands of series have the same ones.
     """
     runs, problems = {merging.run_key(own.key(key)) for key in keys}, {merging.problem(key.params) for key in keys}

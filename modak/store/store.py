@@ -19,8 +19,8 @@ from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Failed, Image,
 from modak.grouping import grouped
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, differences, only_named
-from modak.perfmodel.cells import Cell
-from modak.perfmodel.curves import Curve
+from modak.perfmodel.fitting.cells import Cell
+from modak.perfmodel.fitting.curves import Curve
 from modak.progress import Progress, silent
 from modak.store import audit, catalogue, curves, loading, migrate, results, shifts, staging, suspects, versions
 from modak.store.access import Access, UsedToken, entry_names

@@ -9,7 +9,7 @@ from modak.choosing.decision import choice_of, decide
 from modak.dsl import Request
 from modak.errors import ModakError
 from modak.facts import Facts, same_name, same_parameter
-from modak.perfmodel.cells import Cell
+from modak.perfmodel.fitting.cells import Cell
 from modak.results.metrics import metric_of
 from modak.target import find_system
 from modak.text.amounts import counted, span

@@ -25,9 +25,9 @@ from modak.nextruns import next_runs
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit, predict_rows
-from modak.perfmodel.curves import Estimated
-from modak.perfmodel.questions import Question
-from modak.perfmodel.stops import stops_of
+from modak.perfmodel.fitting.curves import Estimated
+from modak.perfmodel.forecasting.stops import stops_of
+from modak.perfmodel.matching.questions import Question
 from modak.results.failures import FAILED, OUT_OF_MEMORY, STOPPED
 from modak.sizing.size import size
 from modak.target import resolve

@@ -11,7 +11,7 @@ from packaging.version import Version
 from modak.facts import Condition, Facts, HostMpi, Image, ImageLabels, Layout, Result, Rule, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise
-from modak.perfmodel.curves import fit
+from modak.perfmodel.fitting.curves import fit
 from modak.prepared import prepared
 from tests.examples import Known
 

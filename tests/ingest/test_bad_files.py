@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from modak.errors import DataError
-from modak.ingest import csvrows
+from modak.ingest.formats import csvrows
 from modak.ingest.options import parse_pairs
 from modak.ingest.reading import table, tables
 from modak.ingest.sources import from_bytes, from_stream

@@ -12,7 +12,7 @@ import pytest
 
 from modak import plugins
 from modak.errors import DataError
-from modak.ingest.documents import MOST_NOTES
+from modak.ingest.formats.documents import MOST_NOTES
 from modak.ingest.reading import points, table
 from modak.ingest.sources import from_bytes
 from modak.ingest.table import MOST_COLUMNS

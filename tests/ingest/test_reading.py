@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 
 from modak.errors import DataError
 from modak.facts import SeriesKey
-from modak.ingest import csvrows
 from modak.ingest.checking import distinct
 from modak.ingest.columns import COLUMNS
-from modak.ingest.csv import Csv
+from modak.ingest.formats import csvrows
+from modak.ingest.formats.csv import Csv
 from modak.ingest.options import options_text, parse_pairs
 from modak.ingest.reading import points, table, tables
 from modak.ingest.sources import Source, from_bytes, from_stream, path_text
 from modak.ingest.table import UNKNOWN, Batch, Options, Raw
 from modak.ingest.totals import TOTALS
 from modak.ingest.writing import write_csv
-from modak.perfmodel.questions import SPREAD
+from modak.perfmodel.matching.questions import SPREAD
 from tests.conftest import ROOT
 from tests.ingest.sips import in_sips
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modak.perfmodel.batches import Batches
+from modak.perfmodel.unmeasured.batches import Batches
 
 
 @pytest.mark.parametrize(

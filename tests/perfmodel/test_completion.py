@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from modak.facts import Failed, Layout, Result, SeriesKey
-from modak.perfmodel import completion, fit, predict_rows
-from modak.perfmodel.rownotes import weak_bases
+from modak.perfmodel import fit, predict_rows
+from modak.perfmodel.tables import completion
+from modak.perfmodel.tables.rownotes import weak_bases
 
 RUNS = {"gcc": (1, 2, 4), "cce": (8, 16, 32), "icc": (2,)}
 """The numbers of nodes on which each build ran: what some tell of others depends on where these end."""

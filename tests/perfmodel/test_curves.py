@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
-from modak.perfmodel.forms import FORMS
-from modak.perfmodel.scaling import evaluate
+from modak.perfmodel.fitting.forms import FORMS
+from modak.perfmodel.fitting.scaling import evaluate
 from tests.runs import here
 
 HOST_MPI = {4: 907.26, 8: 479.52, 16: 244.42, 32: 124.22, 64: 62.24, 128: 31.22, 256: 15.63, 512: 7.84}

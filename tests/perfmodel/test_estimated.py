@@ -7,11 +7,11 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, describe, fit, predict
-from modak.perfmodel.cells import of_results
-from modak.perfmodel.configurations import by_configuration
-from modak.perfmodel.curves import Estimated
-from modak.perfmodel.estimated import estimated_curves
+from modak.perfmodel.fitting.cells import of_results
+from modak.perfmodel.fitting.curves import Estimated
 from modak.perfmodel.planning import CandidateRun, propose
+from modak.perfmodel.unmeasured.configurations import by_configuration
+from modak.perfmodel.unmeasured.estimated import estimated_curves
 
 THROUGHPUT = {"metric": "throughput", "unit": "samples/s"}
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from benchmarks.protocols import forecasts, with_relatives
-from modak.perfmodel import evaluation
-from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.evaluation import Observed
+from modak.perfmodel.fitting.scaling import Series
 from modak.perfmodel.intervals import Sides
-from modak.perfmodel.scaling import Series
+from modak.perfmodel.validation import evaluation
+from modak.perfmodel.validation.baselines import BASELINES
+from modak.perfmodel.validation.evaluation import Observed
 
 SIZES = (1.0, 2.0, 4.0, 8.0, 16.0)
 AMDAHL = tuple(10 * (0.05 + 0.95 / p) for p in SIZES)

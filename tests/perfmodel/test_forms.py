@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from modak.perfmodel import forms
-from modak.perfmodel.forms import FORMS, NonNegative
-from modak.perfmodel.scaling import Series, fit_many
+from modak.perfmodel.fitting import forms
+from modak.perfmodel.fitting.forms import FORMS, NonNegative
+from modak.perfmodel.fitting.scaling import Series, fit_many
 
 SIZES = (1.0, 2.0, 4.0, 8.0, 16.0)
 

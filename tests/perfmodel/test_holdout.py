@@ -10,8 +10,8 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
-from modak.perfmodel.baselines import BASELINES
-from modak.perfmodel.holdout import ALONE, NEAREST, RELATIVES, TREND, Accuracy, Proof, least_sizes, prove
+from modak.perfmodel.validation.baselines import BASELINES
+from modak.perfmodel.validation.holdout import ALONE, NEAREST, RELATIVES, TREND, Accuracy, Proof, least_sizes, prove
 
 SIZES = (1, 2, 4, 8, 16, 32)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from benchmarks.calibration import fit_shape, fit_width
 from modak.perfmodel import intervals
+from modak.perfmodel.fitting.scaling import Forecast, Series, evaluate, fit_many
 from modak.perfmodel.intervals import KNOTS, PUBLISHED, Longer, Sides, bound, half_widths
-from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
 
 
 def forecast(disagreement: float = 0.1, doublings: float = 1.0, error: float = 0.05, relatives: int = 0) -> Forecast:

@@ -10,9 +10,9 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Predictions, Question, fit, predict
-from modak.perfmodel.curves import Estimated
-from modak.perfmodel.forecasts import Forecasts
-from modak.perfmodel.joining import LogForecast, moved, nearest, neighbours, together
+from modak.perfmodel.fitting.curves import Estimated
+from modak.perfmodel.forecasting.forecasts import Forecasts
+from modak.perfmodel.forecasting.joining import LogForecast, moved, nearest, neighbours, together
 
 HERE = {"system": "here", "compiler": "gcc"}
 

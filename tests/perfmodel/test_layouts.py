@@ -9,8 +9,8 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, NodePower, Predictions, Question, Used, fit, predict
-from modak.perfmodel.layoutlaw import between
-from modak.perfmodel.layouts import distance
+from modak.perfmodel.laws.layoutlaw import between
+from modak.perfmodel.matching.layouts import distance
 from tests.runs import here
 
 HERE = {"system": "here"}

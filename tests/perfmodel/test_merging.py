@@ -8,7 +8,7 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit
-from modak.perfmodel.merging import run_key
+from modak.perfmodel.fitting.merging import run_key
 
 JOB: dict[str, Any] = {
     "image": "docker://a/b:1",

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from modak.perfmodel import Curve, fit
-from modak.perfmodel.forecasts import pooled_forecast
-from modak.perfmodel.others import Others
+from modak.perfmodel.forecasting.forecasts import pooled_forecast
+from modak.perfmodel.forecasting.others import Others
 from tests.runs import here
 
 KINDS: tuple[dict[str, object], ...] = (

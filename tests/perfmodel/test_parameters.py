@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modak.perfmodel.parameters import LEVEL, MOST, NOISE, TRANSFER_LENGTH, features, fit, most_telling, predict, transfer
+from modak.perfmodel.unmeasured.parameters import LEVEL, MOST, NOISE, TRANSFER_LENGTH, features, fit, most_telling, predict, transfer
 
 
 def networks(count: int, seed: int = 0) -> dict[str, np.ndarray]:

@@ -8,8 +8,8 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
+from modak.perfmodel.forecasting.repeats import RERUN_SPREAD
 from modak.perfmodel.planning import CandidateRun, Width, expected, propose, refitted, with_point
-from modak.perfmodel.repeats import RERUN_SPREAD
 
 SIZES = (1, 2, 4, 8)
 

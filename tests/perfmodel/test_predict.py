@@ -14,11 +14,11 @@ from scipy.stats import t
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, NodePower, Portion, Predictions, Question, Used, fit, portions, predict, predict_rows
+from modak.perfmodel.forecasting.repeats import RERUN_SPREAD, USUAL
 from modak.perfmodel.intervals import Z90, Sides
-from modak.perfmodel.matching import Matcher
+from modak.perfmodel.matching.matching import Matcher
+from modak.perfmodel.matching.questions import SPREAD
 from modak.perfmodel.predictions import together
-from modak.perfmodel.questions import SPREAD
-from modak.perfmodel.repeats import RERUN_SPREAD, USUAL
 from tests.runs import here
 
 HERE = {"system": "here"}

@@ -9,7 +9,7 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict, predict_rows
-from modak.perfmodel.rows import of_several
+from modak.perfmodel.tables.rows import of_several
 from tests.runs import ran
 
 HERE = {"system": "here"}

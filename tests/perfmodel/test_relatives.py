@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from modak.perfmodel.relatives import MOST, OTHER_PROGRAM, compare, log_costs, pool
-from modak.perfmodel.scaling import Forecast, Series, evaluate, fit_many
+from modak.perfmodel.fitting.scaling import Forecast, Series, evaluate, fit_many
+from modak.perfmodel.forecasting.relatives import MOST, OTHER_PROGRAM, compare, log_costs, pool
 
 SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 KNEE = (1.0, 0.5, 0.25, 0.125, 0.12, 0.12)

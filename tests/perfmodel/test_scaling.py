@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modak.perfmodel import nodestep, scaling
-from modak.perfmodel.forms import FORMS
-from modak.perfmodel.scaling import Series, evaluate, fit_many
+from modak.perfmodel.fitting import nodestep, scaling
+from modak.perfmodel.fitting.forms import FORMS
+from modak.perfmodel.fitting.scaling import Series, evaluate, fit_many
 
 LOSSES = st.lists(st.floats(-5, 5), min_size=1, max_size=6).map(np.array)
 SIZES = (1.0, 2.0, 4.0, 8.0, 16.0)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit, predict_rows
-from modak.perfmodel.cells import Cell, gathered
-from modak.perfmodel.curves import fit_cells
+from modak.perfmodel.fitting.cells import Cell, gathered
+from modak.perfmodel.fitting.curves import fit_cells
+from modak.perfmodel.fitting.startup import StartUp, of_a_part, of_lengths, of_runs, start_up_times, usual, work
 from modak.perfmodel.intervals import Sides
 from modak.perfmodel.predictions import of_other_length
-from modak.perfmodel.startup import StartUp, of_a_part, of_lengths, of_runs, start_up_times, usual, work
 
 START = 60.0
 LENGTHS = {"epochs": "20"}

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import unseen
-from modak.perfmodel.cells import of_results
-from modak.perfmodel.completion import predict_rows
-from modak.perfmodel.configurations import MeasuredRuns, RunKind, common_columns, run_of
-from modak.perfmodel.configurations import by_configuration as of_cells
-from modak.perfmodel.improving import calibrations_of, improve_rows
+from modak.perfmodel.fitting.cells import of_results
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.unlikeness import BATCH_SPREAD
-from modak.perfmodel.unseen import Guess, calibrations, told_elsewhere
+from modak.perfmodel.matching.unlikeness import BATCH_SPREAD
+from modak.perfmodel.tables.completion import predict_rows
+from modak.perfmodel.tables.improving import calibrations_of, improve_rows
+from modak.perfmodel.unmeasured import unseen
+from modak.perfmodel.unmeasured.configurations import MeasuredRuns, RunKind, common_columns, run_of
+from modak.perfmodel.unmeasured.configurations import by_configuration as of_cells
+from modak.perfmodel.unmeasured.unseen import Guess, calibrations, told_elsewhere
 from modak.text.numbering import spelt_out
 
 METRIC = {"metric": "throughput", "unit": "samples/s"}

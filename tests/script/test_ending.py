@@ -98,7 +98,7 @@ def test_the_results_can_be_loaded(tmp_path: Path) -> None:
     from datetime import UTC, datetime
 
     from modak.ingest.checking import batch
-    from modak.ingest.json import Json
+    from modak.ingest.formats.json import Json
     from modak.ingest.sources import from_bytes
 
     assert ran(render(JOB, "shell").text, tmp_path).returncode == 0

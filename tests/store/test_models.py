@@ -13,7 +13,7 @@ from sqlalchemy import event, select, update
 
 from modak import __version__
 from modak.perfmodel import fit
-from modak.perfmodel.curves import FIT_VERSION
+from modak.perfmodel.fitting.curves import FIT_VERSION
 from modak.store import Store, curves, open_store, schema
 from modak.store.audit import Actor
 from modak.store.engine import reading, writing
@@ -60,7 +60,7 @@ def test_curves_of_other_forms_are_fitted_again(tmp_path: Path) -> None:
         known = len(store.models("3dgan")[0].mixture.coefficients)
     code = """
 import sys
-from modak.perfmodel import forms
+from modak.perfmodel.fitting import forms
 for module in [each for name, each in sys.modules.items() if name.startswith("modak.perfmodel.") and hasattr(each, "FORMS")]:
     module.FORMS = (*module.FORMS, forms.Line("another", recency=0.3))
 from modak.store import open_store

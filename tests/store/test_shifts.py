@@ -9,7 +9,7 @@ import pytest
 
 from modak import knowledge
 from modak.perfmodel import predict
-from modak.perfmodel.questions import Question
+from modak.perfmodel.matching.questions import Question
 from modak.store import Store, shifts
 from modak.store.suspects import Judgement
 from modak.text.numbering import Measured

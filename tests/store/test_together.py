@@ -19,8 +19,8 @@ from sqlalchemy import QueuePool, delete, func, select, text
 
 from modak.dsl import Texts
 from modak.errors import Unavailable
-from modak.perfmodel.cells import Cell
-from modak.perfmodel.curves import Curve, fit_cells
+from modak.perfmodel.fitting.cells import Cell
+from modak.perfmodel.fitting.curves import Curve, fit_cells
 from modak.store import Store, backup, check, open_store, upgrade, versions
 from modak.store.audit import Actor
 from modak.store.engine import MOST_WAITING, Locked, reading, writing

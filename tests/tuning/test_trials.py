@@ -20,7 +20,7 @@ from modak.errors import RequestError
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
-from modak.perfmodel.cells import of_results
+from modak.perfmodel.fitting.cells import of_results
 from modak.target import resolve
 from modak.tuning.request import aim_of, grid_of, space_asked, with_space
 from modak.tuning.start import starts

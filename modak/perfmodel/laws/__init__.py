@@ -1,0 +1,1 @@
+"""From measured layouts and problem sizes to those that nobody ran."""

@@ -1,0 +1,1 @@
+"""From applications and systems with results to those without: by configurations in common, or by parameters."""

@@ -1,0 +1,1 @@
+"""How large the errors are: results are hidden, predicted and compared, by these models and by published ones."""
