@@ -129,7 +129,8 @@ def _calibrated(elsewhere: Array, columns: dict[str, Array], actual: Array, runs
 
 
 def _proposed(elsewhere: Array, columns: dict[str, Array], actual: Array, runs: int, repeat: int) -> dict[str, Array]:
-    """Errors of predictions from runs that :func:`modak.perfmodel.unmeasured.parameters.most_telling` chooses among a random half of the networks.
+    """Errors of predictions from runs that :func:`modak.perfmodel.unmeasured.parameters.most_telling` chooses among a random half of the
+    networks.
 
     Judged on the other half, so that a repeat has other runs, and so that no network that is hard to tell is left out by being chosen.
     """

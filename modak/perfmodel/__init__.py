@@ -3,8 +3,8 @@
 Costs are times in seconds, or the inverse of a throughput. A table of results becomes predictions in four steps; read the code in their
 order. ``docs/architecture.md`` says what the other modules are for.
 
-1. :func:`~modak.perfmodel.fitting.curves.fit`: results of one series and layout are a cell (``cells``, of series that ``merging`` joins), cells in
-   which one count varies are a curve (``parts``) of median costs over sizes (``curves``). To each curve all functions of a library
+1. :func:`~modak.perfmodel.fitting.curves.fit`: results of one series and layout are a cell (``cells``, of series that ``merging`` joins),
+   cells in which one count varies are a curve (``parts``) of median costs over sizes (``curves``). To each curve all functions of a library
    (``forms``) are fitted, and weighed by how well each foretold sizes that were hidden from it (``scaling``). Curves are stored.
 2. :class:`~modak.perfmodel.predict.Predictor`: in what does each curve differ from the question (``questions``), which spread of log cost
    does that add (``unlikeness``), and which curve is nearest (``matching``)?

@@ -37,8 +37,8 @@ GAIN: Final = 0.7
 
 Of errors in half-widths (all series of seven public collections with equal weight) the 5 % quantile is -0.39 (-0.28 to -0.49 with one
 collection left out in turn), the 95 % quantile 0.84. The value is the geometric mean of 0.49 and 1: programs gain once they fit their
-caches. Series with at most :data:`~modak.perfmodel.fitting.curves.FEW_SIZES` sizes and no relatives have symmetric intervals: with this factor, 8
-to 10 % of the next results after three sizes were faster than the interval, each collection left out in turn."""
+caches. Series with at most :data:`~modak.perfmodel.fitting.curves.FEW_SIZES` sizes and no relatives have symmetric intervals: with this
+factor, 8 to 10 % of the next results after three sizes were faster than the interval, each collection left out in turn."""
 LOSS: Final = 1.3
 """Half-width towards higher costs, over what it is elsewhere, where more ranks or threads are on a node than were measured: the last cores
 of a node and their hyper-threads lose more than they ever gain, and nothing shows it before they are used (decision 39)."""

@@ -129,8 +129,8 @@ def of_same_runs(
 ) -> dict[int, tuple[SeriesKey, int]]:
     """Series that may be of the same runs as one of these, by number, with their count of changes; under the systems' own names.
 
-    See :func:`modak.perfmodel.fitting.merging.run_key`. The given ones are included, except the numbers in ``skip``. Parameters are compared first,
-    because that is cheap, and few of tens of thousands of series have the same ones.
+    See :func:`modak.perfmodel.fitting.merging.run_key`. The given ones are included, except the numbers in ``skip``. Parameters are
+    compared first, because that is cheap, and few of tens of thousands of series have the same ones.
     """
     runs, problems = {merging.run_key(own.key(key)) for key in keys}, {merging.problem(key.params) for key in keys}
     found: dict[int, tuple[SeriesKey, int]] = {}

@@ -1,7 +1,7 @@
 """How the cost of a run changes with its size: the forms of one series, and their combination.
 
-Each form (:mod:`modak.perfmodel.fitting.forms`) is fitted to a series, and again to every prefix of it, so that its error at the *next* size is
-known. Forms are averaged in log space with weights that fall with that error. So a form counts by how well it has predicted this
+Each form (:mod:`modak.perfmodel.fitting.forms`) is fitted to a series, and again to every prefix of it, so that its error at the *next*
+size is known. Forms are averaged in log space with weights that fall with that error. So a form counts by how well it has predicted this
 series, not by how closely it follows the points that it was fitted to.
 """
 

@@ -1,6 +1,7 @@
 """The forecast of a curve at any sizes: by its own forms, pooled with comparable curves of the same application, its kin.
 
-:func:`pooled_forecast` has the steps. Which curves are kin, how alike they are, and what they tell, :mod:`modak.perfmodel.forecasting.relatives` says.
+:func:`pooled_forecast` has the steps. Which curves are kin, how alike they are, and what they tell,
+:mod:`modak.perfmodel.forecasting.relatives` says.
 """
 
 from __future__ import annotations

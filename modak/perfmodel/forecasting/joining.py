@@ -1,8 +1,8 @@
 """Beyond the measured sizes of a curve, another configuration that was measured nearer tells of it, too, although no size is common.
 
 A build that ran on two nodes says little of 32, where another build ran. What this one says is moved by the ratio of their costs, as far as
-that is known: the ratio is as unlike 1 as their differences let expect (:mod:`modak.perfmodel.matching.unlikeness`), and the costs of both at the
-edge of what was measured tell of it. Both forecasts are joined by their variances: the mean of log cost with the inverse of these as
+that is known: the ratio is as unlike 1 as their differences let expect (:mod:`modak.perfmodel.matching.unlikeness`), and the costs of both
+at the edge of what was measured tell of it. Both forecasts are joined by their variances: the mean of log cost with the inverse of these as
 weights. If they contradict each other, the interval grows by the Birge ratio (Birge 1932; the scale factor of the Particle Data Group).
 """
 

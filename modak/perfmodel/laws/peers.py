@@ -171,8 +171,8 @@ def _by_law(peers: Sequence[Peer], kind: Ints, answers: Sequence[Predictions], a
     """Log cost of a layout and its standard deviation, both ``[n]``, from the ``answers`` of ``k`` peers, each of a ``kind [k]``.
 
     Each answer is first scaled to an even share of the work for each worker. Of the variance of its log
-    (:func:`~modak.perfmodel.laws.kriging.variance_parts`) the law smooths out its own part; the part of its kind is part of what sets a kind
-    apart; and to the part that all share the law adds nothing, and takes nothing off.
+    (:func:`~modak.perfmodel.laws.kriging.variance_parts`) the law smooths out its own part; the part of its kind is part of what sets a
+    kind apart; and to the part that all share the law adds nothing, and takes nothing off.
     """
     log_costs = np.log([one.value for one in answers]) + np.array([[_share(peer, layout)] for peer in peers])  # [k, n]
     variances = np.array([(one.width.above / Z90) ** 2 for one in answers])  # [k, n]

@@ -1,8 +1,8 @@
 """How cost varies over the size of a problem: what is known of it before any was measured.
 
 Work is nearly a power of the size of a problem, and overheads hide it in small problems: the power changes slowly. So the log of the cost
-is a smooth function of the log of each number among the parameters (:mod:`modak.perfmodel.laws.kriging`). The constants are from public tables
-of programs over their problem sizes (decision 96).
+is a smooth function of the log of each number among the parameters (:mod:`modak.perfmodel.laws.kriging`). The constants are from public
+tables of programs over their problem sizes (decision 96).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ SMOOTHNESS: Final = np.array(
         (1.0, 0.5, 0.02),
     ]
 )
-"""How smooth costs are over problem sizes (:func:`modak.perfmodel.laws.kriging.predicted`): around the law are caches, and sizes that divide
-badly."""
+"""How smooth costs are over problem sizes (:func:`modak.perfmodel.laws.kriging.predicted`): around the law are caches, and sizes that
+divide badly."""
 INTERACTION: Final = 0.5
 """How much the power of a number changes with each other number, compared with how much it changes with its own: where overheads hide the
 work of few rows, they hide that of few columns, too."""

@@ -307,9 +307,9 @@ def _along(kinds: Sequence[Sequence[AtProblem]]) -> Predictions:
     """Predictions at the problem size in question by the law over those at others: of the configuration in question or the nearest one
     (first), and of others. Below, ``k`` answers on ``n`` numbers of nodes tell of ``m`` numbers among the parameters.
 
-    Of the variance of the log of an answer (:func:`~modak.perfmodel.laws.kriging.variance_parts`; without that of the ratio of its kind) the law
-    smooths out its own part; the part of its kind and the ratio are what sets a kind apart; and to the part that all share the law adds
-    nothing, and takes nothing off.
+    Of the variance of the log of an answer (:func:`~modak.perfmodel.laws.kriging.variance_parts`; without that of the ratio of its kind)
+    the law smooths out its own part; the part of its kind and the ratio are what sets a kind apart; and to the part that all share the law
+    adds nothing, and takes nothing off.
     """
     answers = [one for of_kind in kinds for one in of_kind]
     kind = np.repeat(np.arange(len(kinds)), [len(of_kind) for of_kind in kinds])  # [k]

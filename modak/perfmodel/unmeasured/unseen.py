@@ -1,7 +1,8 @@
 """Runs without any result: an application in a configuration in which it was never run.
 
 The applications that were measured in a configuration are calibration runs for a transfer from other configurations. An application that
-these do not know is predicted from its parameters, if many others were measured or transferred (:mod:`modak.perfmodel.unmeasured.parameters`).
+these do not know is predicted from its parameters, if many others were measured or transferred
+(:mod:`modak.perfmodel.unmeasured.parameters`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Cross-validation on the user's own results: sizes are hidden, predicted and compared, by MODAK's and by other models.
 
 The largest sizes of every curve are hidden (extrapolation), or each inner size in turn (interpolation), or each problem size in turn
-(:mod:`modak.perfmodel.validation.problemproof`). At least :data:`SHOWN` sizes of a curve are shown. Errors are fractions of the measured cost:
-seconds, or the inverse of a throughput.
+(:mod:`modak.perfmodel.validation.problemproof`). At least :data:`SHOWN` sizes of a curve are shown. Errors are fractions of the measured
+cost: seconds, or the inverse of a throughput.
 """
 
 from __future__ import annotations
