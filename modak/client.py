@@ -86,20 +86,25 @@ class Remote:
 
     def predict(self, content: bytes, name: str, *, level: float = 0.9) -> dict[str, Any]:
         """``POST /predictions``."""
-        kind, body = ("application/json", "body.json") if content.lstrip()[:1] in (b"[", b"{") else ("text/csv", "body.csv")
-        if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-            kind, body = "application/x-ndjson", "body.jsonl"
-        try:
-            return self._call("POST", _path("/predictions", level=level), content, kind)
-        except RemoteError as error:
-            faults = [
-                replace(one, field=name + one.field.removeprefix(body)) if one.field.startswith(body) else one for one in error.faults
-            ]
-            raise RemoteError(error.status, error.title, faults) from None
+        return self._table(_path("/predictions", level=level), content, name)
+
+    def calibration(self, content: bytes, name: str, *, number: int) -> dict[str, Any]:
+        """``POST /calibrations``."""
+        return self._table(_path("/calibrations", number=number), content, name)
+
+    def next_runs(
+        self, document: Any, *, most: int = 5, budget: float | None = None, gain: float, scripts: bool = False, strict: bool = False
+    ) -> dict[str, Any]:
+        """``POST /proposals``."""
+        return self._post("/proposals", document, number=most, budget=budget, gain=gain, scripts=scripts, strict=strict)
 
     def size(self, document: Any, *, strict: bool = False) -> dict[str, Any]:
         """``POST /sizings``."""
         return self._post("/sizings", document, strict=strict)
+
+    def plan(self, plan_id: str) -> dict[str, Any]:
+        """``GET /plans/ID``."""
+        return self._call("GET", _path(f"/plans/{plan_id}"))
 
     def results(self, filters: Mapping[str, str], *, limit: int = 100, cursor: str | None = None, doubted: bool = False) -> dict[str, Any]:
         """``GET /results``."""
@@ -200,6 +205,19 @@ class Remote:
             page = self._call("GET", _path(path, filters, limit=1000, cursor=page["next"]))
             items += page["items"]
         return items
+
+    def _table(self, path: str, content: bytes, name: str) -> dict[str, Any]:
+        """Send a table without values; faults name it as it is called here."""
+        kind, body = ("application/json", "body.json") if content.lstrip()[:1] in (b"[", b"{") else ("text/csv", "body.csv")
+        if name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+            kind, body = "application/x-ndjson", "body.jsonl"
+        try:
+            return self._call("POST", path, content, kind)
+        except RemoteError as error:
+            faults = [
+                replace(one, field=name + one.field.removeprefix(body)) if one.field.startswith(body) else one for one in error.faults
+            ]
+            raise RemoteError(error.status, error.title, faults) from None
 
     def _post(self, path: str, document: Any, **query: Any) -> dict[str, Any]:
         body = json.dumps(document, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
@@ -347,7 +365,7 @@ def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any
         from modak.results.filters import check_filters
 
         check_filters(filters)
-    given = {name: "true" if value is True else value for name, value in options.items() if value not in (None, False, "")}
+    given = {name: "true" if value is True else value for name, value in options.items() if value not in (None, "") and value is not False}
     query = urlencode([*(filters or {}).items(), *given.items()], doseq=True)
     return quote(path) + (f"?{query}" if query else "")
 

@@ -23,6 +23,7 @@ from modak.errors import DataError, Infeasible, ModakError, RequestError, Unavai
 from modak.ingest.reading import Incoming, incoming, table
 from modak.ingest.sources import from_bytes
 from modak.ingest.table import PLAIN
+from modak.perfmodel.planning import LEAST
 from modak.service import Service, open_service
 from modak.settings import Settings
 from tests.answering import answering
@@ -54,6 +55,16 @@ def test_optimise_and_recommend_are_the_same(local: Service, remote: Remote, doc
     found = remote.recommend(document, closest=True)
     assert found["missed"].startswith("a budget of 1 node-hour is not enough")
     assert found == local.recommend(document, closest=True)
+
+
+def test_a_plan_is_the_same(local: Service, remote: Remote, document: dict[str, Any]) -> None:
+    """By its id, with the addresses that only a service has."""
+    plan = local.optimise(document)["job"]["plan"]["id"]
+    answer = remote.plan(plan)
+    assert answer["job"].pop("job_script").endswith(f"{plan}/script")
+    assert answer == local.plan(plan)
+    with pytest.raises(ModakError, match="no plan 'nothing'"):
+        remote.plan("nothing")
 
 
 def test_sizings_are_the_same(local: Service, remote: Remote) -> None:
@@ -92,6 +103,31 @@ def test_predictions_are_the_same(local: Service, remote: Remote) -> None:
         ("points.ndjson.gz", gzip.compress(lines)),
     ):
         assert remote.predict(content, name, level=0.8) == local.predict(content, name, level=0.8)
+
+
+def test_proposals_of_runs_are_the_same(local: Service, remote: Remote, document: dict[str, Any]) -> None:
+    """With their scripts, and where every gain and no budget is meant: 0 is a number."""
+    several: tuple[dict[str, Any], ...] = ({"gain": LEAST, "scripts": True}, {"gain": 0.0, "most": 2}, {"gain": LEAST, "budget": 0.0})
+    for options in several:
+        assert remote.next_runs(document, **options) == local.next_runs(document, **options)
+    assert not local.next_runs(document, budget=0.0)["runs"]
+
+
+def test_rows_to_measure_first_are_the_same(own_database: Path) -> None:
+    """Of a table whose other rows have results elsewhere; a wrong one is named by its file and line."""
+    rows = [f"net{n},{{}},throughput,32,{1 + n % 4},{2 + n / 7:.3f}" for n in range(12)]
+    header = "application,system,metric,batch_size,params.gmacs,params.macts"
+    known = "\n".join([f"{header},value", *(f"{row.format('one')},{900 - 31 * n}" for n, row in enumerate(rows))])
+    asked = "\n".join([header, *(row.format("new") for row in rows)]).encode()
+    settings = Settings(database_url=f"sqlite:///{own_database}")
+    with open_service(settings) as service, listening(create_app(settings)) as address:
+        remote = Remote.of(Settings(server=address))
+        service.load(Incoming((table(from_bytes(known.encode(), "known.csv"), PLAIN),)))
+        found = remote.calibration(asked, "asked.csv", number=6)
+        assert found == service.calibration(asked, "asked.csv", number=6)
+        assert [row["value"] for row in found["rows"]] == [None] * 6
+        with pytest.raises(ModakError, match=r"^asked\.csv:2: "):
+            remote.calibration(asked.replace(b",32,", b",x,", 1), "asked.csv", number=6)
 
 
 def test_a_bad_point_is_named_by_its_file_and_line(remote: Remote) -> None:

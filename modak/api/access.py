@@ -33,12 +33,14 @@ from modak.store.audit import Actor
 LOG: Final = logging.getLogger("modak.access")
 RESULT: Final = "result"
 """The scope of a job's token: it may send that job's result."""
+ANY: Final = "any"
+"""The scope that every token has."""
 CHECKING: Final = 40
 """Most tokens with unknown keys that are checked at once, in threads of their own: while the issuer does not answer, others have theirs."""
 _ALWAYS: Final = frozenset(("/health", "/ready", "/ui/style.css", "/ui/icon.svg"))  # the last two: the page of a refusal has them, too
 _ASKING: Final = frozenset(
     (
-        "/optimise", "/recommendations", "/validations", "/predictions", "/sizings", "/ui/plans",
+        "/optimise", "/recommendations", "/validations", "/predictions", "/calibrations", "/proposals", "/sizings", "/ui/plans",
         "/get_image", "/get_build", "/get_optimisation", "/get_job_content",
     )
 )  # fmt: skip
@@ -47,11 +49,13 @@ _ALSO: Final = {"/ui/plans": "read"}
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _READABLE: Final = frozenset(
     (
-        "systems", "images", "rules", "models", "results", "plans", "builds", "schema", "openapi.json", "metrics",
+        "systems", "images", "rules", "models", "results", "plans", "builds", "metrics",
         "infrastructures", "scripts", "scaling_models", "container_mappings", "ui", "docs",
     )
 )  # fmt: skip
 """What may be read, with everything below it: the first part of an address."""
+_DESCRIBING: Final = frozenset(("schema", "openapi.json"))
+"""What has no data of the site, and without which nobody could use a token."""
 _POSTED: Final = {**dict.fromkeys(_ASKING, "optimise"), "/results": "load"}
 _TO_PLANS: Final = {"result": RESULT, "token": "load"}
 """What may be sent to a plan: the last part of its address."""
@@ -60,8 +64,10 @@ _TO_PLANS: Final = {"result": RESULT, "token": "load"}
 def scope_of(method: str, path: str) -> str | None:
     """The scope that a request needs; ``None`` if it needs none."""
     if method in _READING:
-        logged = path.startswith("/builds/") and path.endswith("/log")
-        known = path in _ASKING or path.removeprefix("/").partition("/")[0] in _READABLE or path == "/"
+        logged, first = path.startswith("/builds/") and path.endswith("/log"), path.removeprefix("/").partition("/")[0]
+        if first in _DESCRIBING:
+            return ANY
+        known = path in _ASKING or first in _READABLE or path == "/"
         return None if path in _ALWAYS else "read" if known and not logged else "admin"
     if method != "POST":
         return "admin"
@@ -109,7 +115,7 @@ class Gate:
         self._app, self._keys, self._issuer = app, keys, issuer
         self._checking = CapacityLimiter(CHECKING)
         self._rates = RateLimit(settings.rate_per_minute)
-        self._anonymous = Principal("", frozenset(("read", "optimise") if settings.anonymous else ()))
+        self._anonymous = Principal("", frozenset(("read", "optimise", ANY) if settings.anonymous else ()))
         public = urlsplit(settings.public_url)  # a proxy need not pass on the name by which it was called
         self._sites = frozenset((*split_list(settings.browser_origins), f"{public.scheme}://{_as_browsers_name(public.netloc)}"))
 
@@ -179,7 +185,7 @@ class Gate:
 
     def _may(self, who: Principal, needed: str) -> bool:
         """Whether the caller may do that, or everybody may."""
-        return who.may(needed) or self._anonymous.may(needed)
+        return who.may(needed) or self._anonymous.may(needed) or (needed == ANY and bool(who.name))
 
     async def _principal(self, token: str, path: str) -> Principal | None:
         """The principal of a token; ``None`` for other schemes than Bearer, which may be meant for a proxy."""

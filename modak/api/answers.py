@@ -37,6 +37,8 @@ def components() -> dict[str, Schema]:
         "recommendation": RECOMMENDATION,
         "validation": VALIDATION,
         "predictions": _predictions(),
+        "calibration": _calibration(),
+        "proposals": _proposals(),
         "measured_result": _measured_result(),
         "model": MODEL,
         "series": _series(),
@@ -93,6 +95,13 @@ RECOMMENDATION: Final = object_of(
     least_work=Maybe(number("what the efficiencies are relative to: node-hours, in weak scaling hours")),
     missed=Maybe(text("with `closest`, where nothing meets the constraints: what stands in the way")),
 )
+_TEXTS: Final = object_of(
+    "with `scripts`: empty where there is none",
+    job_script=text("to submit"),
+    build_script=text("to submit before, if an image has to be built"),
+    definition=text("the recipe of that image"),
+    definition_name=text("name of its file"),
+)
 VALIDATION: Final = object_of(valid=boolean("true; a wrong request is refused instead"), warnings=_NOTICES)
 
 
@@ -106,29 +115,67 @@ def _predictions() -> Schema:
 
 def _predicted_row() -> Schema:
     """The columns of the row that was sent, and those that are predicted."""
+    number_or_null, text_or_null = {"type": ["number", "null"]}, {"type": ["string", "null"]}
+    return _row(
+        "the row as it was sent, `params.NAME` as text, and what is predicted; null: an empty cell, or no prediction",
+        predicted={**number_or_null, "description": "in `unit`"},
+        lower={**number_or_null, "description": "lower end of the interval, in `unit`"},
+        upper={**number_or_null, "description": "upper end of the interval, in `unit`"},
+        unit={**text_or_null, "description": "the row's own, or that of the metric"},
+        basis=schemas.components("response")["Prediction"]["properties"]["basis"],
+        model={**text_or_null, "description": "what says so"},
+        results_used=whole("how many measured results it rests on"),
+        extrapolation={**number_or_null, "description": "doublings beyond the measured sizes"},
+    )
+
+
+def _row(description: str, **further: Schema) -> Schema:
+    """A row of a table that was sent, with further columns."""
     counts = (*Layout.model_fields, *NUMBERS, *FLAGS)
     columns = schemas.components("points")["points"]["properties"]
-    sent = {
-        name: column if name in counts else {**column, "type": ["string", "null"]} for name, column in columns.items() if name != "params"
-    }
-    number_or_null, text_or_null = {"type": ["number", "null"]}, {"type": ["string", "null"]}
-    predicted = {
-        "predicted": {**number_or_null, "description": "in `unit`"},
-        "lower": {**number_or_null, "description": "lower end of the interval, in `unit`"},
-        "upper": {**number_or_null, "description": "upper end of the interval, in `unit`"},
-        "unit": {**text_or_null, "description": "the row's own, or that of the metric"},
-        "basis": schemas.components("response")["Prediction"]["properties"]["basis"],
-        "model": {**text_or_null, "description": "what says so"},
-        "results_used": whole("how many measured results it rests on"),
-        "extrapolation": {**number_or_null, "description": "doublings beyond the measured sizes"},
-    }
+    text_or_null = {"type": ["string", "null"]}
+    sent = {name: column if name in counts else {**column, **text_or_null} for name, column in columns.items() if name != "params"}
     return {
         "type": "object",
         "additionalProperties": text_or_null,
-        "description": "the row as it was sent, `params.NAME` as text, and what is predicted; null: an empty cell, or no prediction",
-        "required": list(predicted),
-        "properties": {**sent, **predicted},
+        "description": description,
+        "required": list(further),
+        "properties": {**sent, **further},
     }
+
+
+def _calibration() -> Schema:
+    row = _row("the row as it was sent; null: an empty cell", value={"type": "null", "description": "to be measured and filled in"})
+    return object_of(rows=list_of(row, "in the order in which to measure them"), notes=list_of(TEXT, "what else to know"))
+
+
+def _proposals() -> Schema:
+    likely = _choice(
+        probability=number("to be the best layout, not that its time is right"),
+        nodes=list_of(INTEGER, "5% and 95% quantiles of the nodes that are then best"),
+    )
+    run = _choice(
+        interval_before=Maybe(number("of the decision, before this run, as a factor; left out where nothing is predicted")),
+        interval_after=Maybe(number("of the decision, expected after it")),
+        narrower=Maybe(number("the part of today's interval that it takes away")),
+        narrower_per_node_hour=Maybe(number("the same for a node-hour")),
+        texts=Maybe(_TEXTS),
+    )
+    return object_of(
+        likely=list_of(likely, "what may be the right choice, the most probable first"),
+        interval={"type": ["number", "null"], "description": "of the decision today, a factor either way; null: nothing is predicted"},
+        runs=list_of(run, "in the order in which to measure them; their node-hours count the start of the job"),
+        node_hours=number("of all runs together"),
+        notes=list_of(TEXT, "what else to know"),
+        warnings=_NOTICES,
+    )
+
+
+def _choice(**further: Schema | Maybe) -> Schema:
+    """A choice with further fields."""
+    choice, more = schemas.components("response")["Choice"], object_of(**further)
+    joined = {"required": [*choice["required"], *more["required"]], "properties": {**choice["properties"], **more["properties"]}}
+    return {"type": "object", "additionalProperties": False, **joined}
 
 
 # --- results and models

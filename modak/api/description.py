@@ -12,7 +12,7 @@ from fastapi.routing import APIRoute
 
 from modak import schemas
 from modak.api import answers, builds, openapi, published
-from modak.api.access import RESULT, scope_of
+from modak.api.access import ANY, RESULT, scope_of
 from modak.api.examples import add_examples
 from modak.web.reference import GROUPS
 
@@ -86,6 +86,6 @@ def _security(needed: str | None, *, anonymous: bool) -> list[dict[str, list[str
     """What a request needs, in OpenAPI's words: one of these, each a token with a scope, or nothing."""
     if needed is None:
         return [{}]
-    scopes = [needed, "load"] if needed == RESULT else [needed]
-    nothing: list[dict[str, list[str]]] = [{}] if anonymous and needed in ("read", "optimise") else []
-    return [*nothing, *({"token": [scope]} for scope in scopes)]
+    of_some: dict[str, list[list[str]]] = {RESULT: [[RESULT], ["load"]], ANY: [[]]}
+    nothing: list[dict[str, list[str]]] = [{}] if anonymous and needed in ("read", "optimise", ANY) else []
+    return [*nothing, *({"token": scopes} for scopes in of_some.get(needed, [[needed]]))]

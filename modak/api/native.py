@@ -17,6 +17,7 @@ from modak.api.problems import NOSNIFF, alone, answer, answer_text
 from modak.api.queries import once
 from modak.api.tags import tagged, unless_known
 from modak.errors import NotFound, RequestError
+from modak.perfmodel.planning import LEAST
 from modak.response import job_of, locations, without_preflight
 from modak.results import filters as allowed
 from modak.service import KEYS, Service
@@ -34,6 +35,14 @@ Replaced = Annotated[bool, Query(description="the last results that were replace
 Doubted = Annotated[bool, Query(description="only results that no model uses until they are confirmed")]
 Level = Annotated[float, Query(gt=0, lt=1, description="probability that the interval contains the next run's value")]
 
+Chosen = Annotated[int, Query(ge=1, le=500, description="most rows of each configuration")]
+Proposed = Annotated[int, Query(ge=1, le=50, description="most runs")]
+Budget = Annotated[float | None, Query(ge=0, allow_inf_nan=False, description="most node-hours of all runs together")]
+Gain = Annotated[
+    float, Query(ge=0, allow_inf_nan=False, description="smallest part of today's interval of the decision that a run has to narrow")
+]
+Scripts = Annotated[bool, Query(description="with the `texts` of each run: its job script, and what it needs built")]
+
 
 def add_routes(app: FastAPI) -> None:
     """Add MODAK's own addresses to ``app``."""
@@ -44,6 +53,8 @@ def add_routes(app: FastAPI) -> None:
         ("/recommendations", recommendations, json_response(ref("recommendation")), "Rank the configurations", REQUEST),
         ("/validations", validations, json_response(ref("validation")), "Check a request", REQUEST),
         ("/predictions", predictions, json_response(ref("predictions")), "Predict the rows of a result table", POINTS),
+        ("/calibrations", calibrations, json_response(ref("calibration")), "The rows of a result table to measure first", POINTS),
+        ("/proposals", proposals, json_response(ref("proposals")), "The next runs worth measuring", REQUEST),
         ("/sizings", sizings, SIZED, "How much hardware a goal needs", REQUEST),
     ):
         add(path, endpoint, responses=shown, methods=["POST"], tags=["ask"], summary=summary, openapi_extra=body)
@@ -114,6 +125,30 @@ async def predictions(request: Request, body: Body, level: Level = 0.9) -> Respo
         return answer(service.predict(content, name, level=level, go_on=partial(in_time, request)))
 
     return await one_at_a_time(request, predicted, "tables" if len(content) > SHORT else "rows")
+
+
+async def calibrations(request: Request, body: Body, number: Chosen = 20) -> Response:
+    """`rows`: those from which, with results elsewhere, the others can be predicted best, each with an empty `value`; and `notes`."""
+    content, name = table(body)
+    return await one_at_a_time(request, lambda service: answer(service.calibration(content, name, number=number)), "tables")
+
+
+async def proposals(
+    request: Request,
+    body: Body,
+    number: Proposed = 5,
+    budget: Budget = None,
+    gain: Gain = LEAST,
+    scripts: Scripts = False,
+    strict: Strict = False,
+) -> Response:
+    """`runs`, those first that narrow the interval of the decision most per node-hour, what is `likely` to be the right choice, `notes`."""
+    asked = document(body)
+
+    def proposed(service: Service) -> Response:
+        return answer(service.next_runs(asked, most=number, budget=budget, gain=gain, scripts=scripts, strict=strict))
+
+    return await one_at_a_time(request, proposed, "proposals")
 
 
 def sizings(request: Request, body: Body, strict: Strict = False) -> Response:

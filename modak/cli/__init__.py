@@ -215,6 +215,7 @@ FURTHER: Final[tuple[tuple[typer.Typer, Callable[..., None]], ...]] = (
     (knowledge.images, building.bundle),
 )
 GROUPS: Final = {
+    "plans": asking.plans,
     "results": results.app,
     "models": knowledge.models,
     "systems": knowledge.systems,

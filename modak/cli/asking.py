@@ -21,12 +21,18 @@ if TYPE_CHECKING:
     from modak.client import Client
 
 
+plans = common.group("Show plans that were made.")
+
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write job.sh, response.json, recipe and build job to this folder.")
+]
+Script = Annotated[bool, typer.Option("--script", help="Print only the job script.")]
+
+
 def optimise(
     request: common.Request,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write job.sh, response.json, recipe and build job to this folder.")
-    ] = None,
-    script: Annotated[bool, typer.Option("--script", help="Print only the job script.")] = False,
+    output: Output = None,
+    script: Script = False,
     as_json: common.AsJson = False,
     strict: common.Strict = False,
     preflight: Annotated[bool, typer.Option("--preflight/--no-preflight", help="Begin the script with checks of the node, or not.")] = True,
@@ -43,7 +49,23 @@ def optimise(
 
         asked = without_preflight(asked)
     client = common.client()
-    filled = client.optimise(asked, strict=strict)
+    _answer(client, client.optimise(asked, strict=strict), output, script=script, as_json=as_json)
+
+
+@plans.command("show")
+def show_plan(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The plan's id: job scripts and the answers of 'modak optimise' have it.")],
+    output: Output = None,
+    script: Script = False,
+    as_json: common.AsJson = False,
+) -> None:
+    """Show a plan as 'modak optimise' answered it."""
+    client = common.client()
+    _answer(client, client.plan(id_), output, script=script, as_json=as_json)
+
+
+def _answer(client: Client, filled: Mapping[str, Any], output: Path | None, *, script: bool, as_json: bool) -> None:
+    """Print a filled document: as it is, its script, or all of it for people; with a folder, write its files there."""
     filled, files = _files(filled, output)
     if output is not None:
         from modak.cli.keys import result_token

@@ -39,7 +39,7 @@ def plan(
     work = {"optimisation.workload.application": application, "optimisation.workload.amount": amount}
     document = common.request_document(request, {"target.name": system, **work})
     with show.progress("planning"):
-        answer = common.local().next_runs(document, most=number, budget=budget, gain=gain, scripts=output is not None, strict=strict)
+        answer = common.client().next_runs(document, most=number, budget=budget, gain=gain, scripts=output is not None, strict=strict)
     if output is not None:
         write_all(_files(answer["runs"], output))
     if as_json:
@@ -61,7 +61,7 @@ def calibration(
     """
     from modak import files
 
-    answer = common.local().calibration(files.read(points), points, number=number)
+    answer = common.client().calibration(files.read(points), points, number=number)
     show.rows(answer, output, as_json=as_json)
     if not as_json:
         show.note(*answer["notes"])
@@ -104,8 +104,9 @@ def _files(runs: Sequence[dict[str, Any]], folder: Path) -> dict[Path, str]:
     contents: dict[Path, str] = {}
     for place, run in enumerate(runs, 1):
         made, lay = run.pop("texts"), run["configuration"]
-        here = folder / f"run-{place}-{lay['nodes']}x{lay['ranks_per_node']}x{lay['threads_per_rank']}"
-        named = (("job.sh", made["job_script"]), ("build.sh", made["build_script"]), (made["definition_name"], made["definition"]))
+        here = folder / f"run-{place}-{lay['nodes']}x{lay['ranks_per_node']}x{lay['threads_per_rank']}".replace("/", "_")
+        recipe = Path(made["definition_name"]).name  # a service may name any
+        named = (("job.sh", made["job_script"]), ("build.sh", made["build_script"]), (recipe, made["definition"]))
         contents |= {here / name: text for name, text in named if text}
         run |= {kind: str(here / name) for kind, name in (("job_script", "job.sh"), ("build_script", "build.sh")) if made[kind]}
     return contents

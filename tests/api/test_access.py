@@ -26,6 +26,7 @@ from tests.conftest import PATIENCE_S, until
 WANTED = {
     ("GET", "/health"): None,
     ("GET", "/ready"): None,
+    ("GET", "/schema/{kind}"): "any",
     ("GET", "/audit"): "admin",
     ("GET", "/builds/{id}/log"): "admin",
     ("POST", "/results"): "load",
@@ -34,7 +35,7 @@ WANTED = {
     **dict.fromkeys(
         (
             *(("POST", "/optimise"), ("POST", "/recommendations"), ("POST", "/predictions"), ("POST", "/sizings")),
-            ("POST", "/validations"),
+            *(("POST", "/validations"), ("POST", "/calibrations"), ("POST", "/proposals")),
             *(("POST", "/get_image"), ("POST", "/get_build"), ("POST", "/get_optimisation"), ("POST", "/get_job_content")),
         ),
         "optimise",
@@ -65,7 +66,7 @@ def test_a_scope_opens_its_own_routes_alone(shared: Site, holder: str | None) ->
     """401 for nobody, 403 for somebody without the scope; never a look at the body first. What is open stays open to every token."""
     for method, path in routes():
         needed, at = scope_of(method, path.replace("{id}", "x")), path.replace("{id}", "x").replace("{name}", "x").replace("{kind}", "x")
-        allowed = needed in (None, "read", "optimise", holder) or holder == "admin" or (needed == "result" and holder == "load")
+        allowed = needed in (None, "any", "read", "optimise", holder) or holder == "admin" or (needed == "result" and holder == "load")
         status = shared.call(method, at, shared.keys[holder] if holder else None, content=b"\xff" * 100).status_code
         assert (status in (401, 403)) != allowed, (method, path, status)
         assert allowed or status == (403 if holder else 401)
@@ -85,13 +86,13 @@ def test_who_may_not_is_told_what_is_needed(shared: Site, path: str, told: str) 
 
 @pytest.mark.parametrize("holder", [None, *SCOPES])
 def test_reading_and_asking_can_be_closed(opened: ExitStack, own_database: Path, document: dict[str, Any], holder: str | None) -> None:
-    """By a setting; whether the service runs is still told to everybody."""
+    """By a setting; whether the service runs is still told to everybody, and how to use it to every token."""
     site = opened.enter_context(Site(own_database, anonymous=False))
     token = site.keys[holder] if holder else None
     refused = 403 if holder else 401
     assert site.call("GET", "/systems", token).status_code == (200 if holder in ("read", "admin") else refused)
     assert site.call("POST", "/recommendations", token, json=document).status_code == (200 if holder in ("optimise", "admin") else refused)
-    assert site.call("GET", "/openapi.json", token).status_code == (200 if holder in ("read", "admin") else refused)
+    assert {site.call("GET", path, token).status_code for path in ("/openapi.json", "/schema/result")} == {200 if holder else 401}
     assert site.call("GET", "/health", token).status_code == 200
 
 

@@ -31,6 +31,11 @@ MEASURED: Json = {
     }
 }
 """What was asked for in the example of a result that comes back."""
+NETWORKS = "application,system,metric,value,params.gmacs\n" + "".join(
+    f"{name},elsewhere,throughput,{900 / gmacs},{gmacs}\n"
+    for name, gmacs in (("alexnet", 0.7), ("densenet121", 2.9), ("mobilenet_v2", 0.3), ("resnet50", 4.1), ("vgg16", 15.5))
+)
+"""Results elsewhere that tell which rows of an example are to be measured first."""
 ROW = "application,nodes,metric,value,unit\nsolver,1,wall_time,100,s\n"
 
 
@@ -124,6 +129,7 @@ def test_examples_are_answered(own_database: Path) -> None:
     ]
     with Site(own_database) as site:
         site.web.headers["Authorization"] = f"Bearer {site.keys['admin']}"
+        site.web.post("/results", content=NETWORKS, headers=CSV)
         for path, kind, example in ((path, kind, content["example"]) for path, kinds in bodies for kind, content in kinds.items()):
             address, sent = path, example
             if path == "/builds":  # a build would begin
@@ -287,8 +293,9 @@ def test_what_needs_a_token_says_so() -> None:
     assert told["/systems", "post"] == told["/audit", "get"] == [{"token": ["admin"]}]
     assert told["/plans/{id}/result", "post"] == [{"token": ["result"]}, {"token": ["load"]}]
     assert told["/health", "get"] == [{}]
+    assert told["/schema/{kind}", "get"] == [{}, {"token": []}]
     closed = create_app(NOWHERE.model_copy(update={"anonymous": False})).openapi()
-    assert closed["security"] == [{"token": []}]
+    assert closed["security"] == closed["paths"]["/schema/{kind}"]["get"]["security"] == [{"token": []}]
     assert closed["paths"]["/optimise"]["post"]["security"] == [{"token": ["optimise"]}]
     assert closed["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
 

@@ -695,6 +695,19 @@ def test_a_service_out_of_reach_is_status_3(run: Run, monkeypatch: pytest.Monkey
     assert "http://127.0.0.1:9" in ran.err
 
 
+@pytest.mark.parametrize("options", [(), ("--script",), ("--json",), ("-o", "folder")])
+def test_a_plan_is_shown_again_by_its_id(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: tuple[str, ...]) -> None:
+    """In all ways in which it was answered."""
+    monkeypatch.chdir(tmp_path)
+    plan = json.loads(run("optimise", EXAMPLE, "--json").out)["job"]["plan"]["id"]
+    first = run("optimise", EXAMPLE, *options)
+    written = {each.name: each.read_text() for each in (tmp_path / "folder").glob("*")}
+    assert run("plans", "show", plan, *options) == first
+    assert {each.name: each.read_text() for each in (tmp_path / "folder").glob("*")} == written
+    unknown = run("plans", "show", "nothing", *options)
+    assert (unknown.status, unknown.out, "no plan 'nothing'; plans expire" in unknown.err) == (1, "", True)
+
+
 def test_a_service_names_no_file_outside_the_folder(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever a wrong one, or somebody in between, answers."""
     filled = json.loads(run("optimise", EXAMPLE, "--json").out)
@@ -705,6 +718,14 @@ def test_a_service_names_no_file_outside_the_folder(run: Run, monkeypatch: pytes
         assert run("optimise", EXAMPLE, "-o", tmp_path / "folder").status == 0
     assert [each.name for each in tmp_path.iterdir()] == ["folder"]
     assert {"Dockerfile", "job.sh", "out.token", "response.json"} <= {each.name for each in (tmp_path / "folder").iterdir()}
+    one = {"configuration": {"nodes": "/../..", "ranks_per_node": 1, "threads_per_rank": "/../.."}, "prediction": {"basis": "none"}}
+    texts = {"job_script": "x", "build_script": "", "definition": "FROM x\n", "definition_name": "../../Dockerfile"}
+    told = {"likely": [], "interval": None, "runs": [{**one, "texts": texts}], "node_hours": 0.0, "notes": [], "warnings": []}
+    with answering((200, told)) as address:
+        monkeypatch.setenv("MODAK_SERVER", address)
+        assert run("results", "plan", EXAMPLE, "-o", tmp_path / "folder" / "runs", "--json").status == 0
+    assert [each.name for each in tmp_path.iterdir()] == ["folder"]
+    assert sorted(each.name for each in (tmp_path / "folder").rglob("*/*")) == ["Dockerfile", "job.sh", "run-1-_.._..x1x_.._.."]
 
 
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:

@@ -373,8 +373,8 @@ def test_plan_needs_to_know_what_about(run: Run) -> None:
     assert run("results", "plan").status == 2
 
 
-def test_plan_works_on_the_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fit_works_on_the_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not through a service."""
     monkeypatch.setenv("MODAK_SERVER", "http://127.0.0.1:9")
-    ran = run("results", "plan", EXAMPLE)
+    ran = run("models", "fit")
     assert (ran.status, ran.err) == (1, "modak: MODAK_SERVER: is set, but this command works on the database itself; unset it\n")
