@@ -118,6 +118,22 @@ class Remote:
         """``GET /results?replaced=true``."""
         return self._call("GET", _path("/results", filters, limit=limit, cursor=cursor, replaced=True))
 
+    def compare(self, column: str, values: Sequence[str] = (), filters: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """``GET /comparisons``."""
+        return self._call("GET", _path("/comparisons", filters, column=column, value=values))
+
+    def evaluate(
+        self, *, holdout: str = "largest:2", application: str | None = None, system: str | None = None, level: float = 0.9
+    ) -> dict[str, Any]:
+        """``GET /evaluations``."""
+        return self._call("GET", _path("/evaluations", holdout=holdout, application=application, system=system, level=level))
+
+    def lines(
+        self, models: Sequence[str] = (), application: str | None = None, system: str | None = None, *, level: float = 0.9, most: int
+    ) -> dict[str, Any]:
+        """``GET /lines``."""
+        return self._call("GET", _path("/lines", model=models, application=application, system=system, level=level, most=most))
+
     def export(self, filters: Mapping[str, str]) -> tuple[tuple[str, ...], Generator[dict[str, str]]]:
         """``GET /results``, page by page."""
         return _rows(self._pages("/results", filters))

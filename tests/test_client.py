@@ -130,6 +130,63 @@ def test_rows_to_measure_first_are_the_same(own_database: Path) -> None:
             remote.calibration(asked.replace(b",32,", b",x,", 1), "asked.csv", number=6)
 
 
+def test_comparisons_are_the_same(local: Service, remote: Remote) -> None:
+    """Pairs and shifts; also what is wrong with a question."""
+    asked: tuple[tuple[Any, ...], ...] = (
+        ("runtime", ("none", "charliecloud"), {"application": "alexnet"}),
+        ("nodes", (), {"application": "3dgan", "system": "supermuc-ng"}),
+    )
+    for one in asked:
+        assert remote.compare(*one) == local.compare(*one)
+    assert local.compare(*asked[0])["pairs"][0]["one"] == "none"
+    for wrong in (
+        ("sytem",),
+        ("runtime", ("none", "shifta")),
+        ("measured_at",),
+        ("measured_at", ("",)),
+        ("runtime", (), {"phase": "moon"}),
+    ):
+        told = set()
+        for which in (local, remote):
+            with pytest.raises(ModakError) as refused:
+                which.compare(*wrong)
+            told.add((refused.value.status, refused.value.faults))
+        assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"holdout": "each", "system": "SuperMUC_NG"},
+        {"application": "3DGAN", "level": 0.5},
+        {"application": "3dgam"},
+        {"holdout": "none"},
+        {"system": "supermuk"},
+    ],
+)
+def test_evaluations_are_the_same(local: Service, remote: Remote, options: dict[str, Any]) -> None:
+    """Figures, and notes; what is not known is refused in the same words."""
+    found = []
+    for which in (local, remote):
+        try:
+            found.append(json.dumps(which.evaluate(**options)))
+        except ModakError as error:
+            found.append(f"{error.status}: {error}")
+    assert found[0] == found[1]
+
+
+def test_lines_of_plots_are_the_same(local: Service, remote: Remote) -> None:
+    """Of an application, of models in the order that is given; ids that no model has are refused."""
+    models = [one["id"] for one in local.listing("models", "3dgan")][1::-1]
+    for asked in (((), "3dgan", "supermuc-ng"), (models,), ((), "3DGAN")):
+        found = remote.lines(*asked, most=2)
+        assert found == local.lines(*asked, most=2)
+        assert len(found["lines"]) == 2
+    for which in (local, remote):
+        with pytest.raises(ModakError, match="model: no model has the id 'nix'"):
+            which.lines([*models, "nix"], most=2)
+
+
 def test_a_bad_point_is_named_by_its_file_and_line(remote: Remote) -> None:
     """Not by the name that the service gives a body."""
     with pytest.raises(ModakError, match=r"^points\.csv:2: "):

@@ -49,7 +49,7 @@ _ALSO: Final = {"/ui/plans": "read"}
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _READABLE: Final = frozenset(
     (
-        "systems", "images", "rules", "models", "results", "plans", "builds", "metrics",
+        "systems", "images", "rules", "models", "results", "comparisons", "evaluations", "lines", "plans", "builds", "metrics",
         "infrastructures", "scripts", "scaling_models", "container_mappings", "ui", "docs",
     )
 )  # fmt: skip

@@ -39,6 +39,9 @@ def components() -> dict[str, Schema]:
         "predictions": _predictions(),
         "calibration": _calibration(),
         "proposals": _proposals(),
+        "comparison": COMPARISON,
+        "evaluation": EVALUATION,
+        "lines": LINES,
         "measured_result": _measured_result(),
         "model": MODEL,
         "series": _series(),
@@ -229,6 +232,95 @@ def _without_null(column: Schema) -> Schema:
     return {**column, "type": next(kind for kind in kinds if kind != "null")}
 
 
+_TWO: Final = {"minItems": 2, "maxItems": 2}
+_COMPARED: Final = object_of(
+    equal=by_name({}, "the columns that both have in common"),
+    one=text("the value that the other is compared with"),
+    other=text("the other value"),
+    medians=list_of(NUMBER, "of the one and of the other, in base units") | _TWO,
+    counts=list_of(INTEGER, "runs of the one and of the other") | _TWO,
+    ratio=number("the other's median divided by the one's"),
+    better={"type": ["string", "null"], "description": "the better value; null: the medians are equal"},
+    beyond_noise={"type": ["boolean", "null"], "description": "whether repeats scatter less (95%); null: nothing was repeated"},
+)
+_SHIFT: Final = object_of(
+    system=text("on which runs take longer, or less"),
+    application=Maybe(text("whose runs do; left out: all")),
+    since=text("the day", format="date"),
+    ratio=number("of what runs take since then to what they took before"),
+    low=number("lower end of its interval (95%)"),
+    high=number("upper end"),
+    configurations=whole("that ran before and since"),
+    days_before=whole("on which they ran"),
+    days_since=whole("on which they ran"),
+    message=text("all of it in words"),
+)
+COMPARISON: Final = object_of(
+    column=text("in which they differ"),
+    pairs=Maybe(list_of(_COMPARED, "each value with the first")),
+    shifts=Maybe(list_of(_SHIFT, "in place of pairs, for `measured_at` without a date")),
+)
+_ERRORS: Final = object_of(
+    "absolute, relative to the measured cost, as fractions of 1",
+    count=whole("predictions"),
+    median=number("of them"),
+    p90=number("90% quantile"),
+    off_by_double=number("the fraction with an error above 1"),
+    non_positive=number("the fraction that predicts no positive cost"),
+)
+_COVERAGE: Final = object_of(
+    overall=number("the fraction of measurements inside their intervals"),
+    by_collection=by_name(NUMBER, "the same by application"),
+    median_width=number("upper end divided by value"),
+)
+_BIN: Final = object_of(
+    "of predictions that are so far beyond what is shown",
+    name=text("how far"),
+    count=whole("predictions"),
+    median_width=number("upper end divided by value"),
+    coverage=number("the fraction inside their intervals"),
+    median_error=number("as a fraction of 1"),
+)
+_ACCURACY: Final = object_of(
+    name=text("of the model"),
+    errors=_ERRORS,
+    decisions={"type": ["number", "null"], "description": "how often the largest size with 75% efficiency is found; null: not asked"},
+    coverage={"anyOf": [_COVERAGE, {"type": "null"}], "description": "of its intervals; null: it has none"},
+    bins=list_of(_BIN, "by doublings beyond the shown sizes"),
+)
+EVALUATION: Final = object_of(
+    holdout=text("what was hidden"),
+    level=number("probability that an interval holds the next run's value"),
+    series=whole("curves that were predicted"),
+    left_out=whole("curves that were not: too few sizes, or no trend over the problem size"),
+    predictions=whole("hidden sizes"),
+    far=whole("predictions that are guesses, more than four doublings beyond what is shown"),
+    models=list_of(_ACCURACY, "MODAK's first"),
+    notes=list_of(TEXT, "what else to know"),
+)
+_LINE: Final = object_of(
+    label=text("tells it from the others"),
+    metric=text("what is measured"),
+    unit=text("of all values"),
+    better=one_of("which values are", "lower", "higher"),
+    scale=one_of("what sizes count", "nodes", "ranks", "gpus", "threads"),
+    measured_x=list_of(NUMBER, "measured sizes"),
+    measured_y=list_of(NUMBER, "and their values"),
+    stopped_x=list_of(NUMBER, "sizes at which runs were stopped, and none has ended"),
+    stopped_y=list_of(NUMBER, "after how many seconds the longest of them was"),
+    x=list_of(NUMBER, "sizes of the lines"),
+    y=list_of(NUMBER, "the model there"),
+    lower=list_of(NUMBER, "lower end of its interval"),
+    upper=list_of(NUMBER, "upper end"),
+    perfect=list_of(NUMBER, "perfect scaling from the smallest measured size"),
+)
+LINES: Final = object_of(
+    title=text("applications and systems"),
+    level=number("probability that the intervals hold the next run's value"),
+    curves=whole("how many the picture would have in all"),
+    lines=list_of(_LINE, "the first of them"),
+    notes=list_of(TEXT, "what is left out"),
+)
 _PAIR: Final = list_of(INTEGER, "GPUs per node, threads per rank")
 MODEL: Final = object_of(
     id=text("changes with the series and the layout, not with the results"),

@@ -21,6 +21,7 @@ from modak.perfmodel.planning import LEAST
 from modak.response import job_of, locations, without_preflight
 from modak.results import filters as allowed
 from modak.service import KEYS, Service
+from modak.service.service import MOST_LINES
 
 Strict = Annotated[bool, Query(description="turn every warning into an error")]
 Closest = Annotated[bool, Query(description="if nothing meets the constraints: the closest choice and `missed`, instead of an error")]
@@ -33,6 +34,18 @@ Wanted = Annotated[str, Path(max_length=600, description="its name or id, as ans
 UsedBy = Annotated[str, Query(max_length=600, description="id of a plan: only results that its prediction is based on")]
 Replaced = Annotated[bool, Query(description="the last results that were replaced, with `replaced_at`, `replaced_by`, `replaced_from`")]
 Doubted = Annotated[bool, Query(description="only results that no model uses until they are confirmed")]
+Column = Annotated[str, Query(max_length=100, description="`system`, `compiler`, … or `params.NAME`; or `measured_at`")]
+Values = Annotated[
+    list[str] | None,
+    Query(max_length=100, description="only these values, compared with the first; of `measured_at` a date: before it and since it"),
+]
+Holdout = Annotated[
+    str,
+    Query(max_length=20, description="what is hidden: the largest sizes (`largest:2`), each inner size (`each`) or `problem` size in turn"),
+]
+Label = Annotated[str | None, Query(max_length=600, description="only this one")]
+Models = Annotated[list[str] | None, Query(max_length=50, description="`id` of each")]
+Lines = Annotated[int, Query(ge=1, le=MOST_LINES, description="most lines: those with the most sizes come first")]
 Level = Annotated[float, Query(gt=0, lt=1, description="probability that the interval contains the next run's value")]
 
 Chosen = Annotated[int, Query(ge=1, le=500, description="most rows of each configuration")]
@@ -63,6 +76,11 @@ def add_routes(app: FastAPI) -> None:
     add("/plans/{id}/build", build, methods=["GET"], tags=["plans"], summary="A plan's build job", response_class=PlainTextResponse)
     listed = json_response(page_of("measured_result"))
     add("/results", results, responses=listed, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
+    compared = json_response(ref("comparison"))
+    add("/comparisons", comparisons, responses=compared, methods=["GET"], tags=["data"], summary="Compare results", openapi_extra=FILTERS)
+    proof, drawn = json_response(ref("evaluation")), json_response(ref("lines"))
+    add("/evaluations", evaluations, responses=proof, methods=["GET"], tags=["data"], summary="Errors of the models on hidden results")
+    add("/lines", lines, responses=drawn, methods=["GET"], tags=["data"], summary="The numbers of a plot")
     for kind in (*KEYS, "models"):
         add_listing(app, kind)
     add("/openapi.json", openapi, methods=["GET"], include_in_schema=False)
@@ -196,6 +214,46 @@ def results(
             raise RequestError("cannot be combined with doubted", field="replaced")
         return answer(service.replaced(filters, limit=limit, cursor=cursor))
     return answer(service.results(filters, limit=limit, cursor=cursor, doubted=doubted))
+
+
+async def comparisons(request: Request, column: Column, value: Values = None) -> Response:
+    """`pairs` that differ in one column only, each value with the first: medians, their ratio, and whether that exceeds the noise of
+    repeats; or `shifts`, for `measured_at` without a date. Any text column and `params.NAME` filters, as in `/results`.
+    """
+    filters = {name: text for name, text in request.query_params.items() if name not in ("column", "value")}
+    for name in ("column", *filters):
+        once(request, name)
+
+    def compared(service: Service) -> Response:
+        return answer(service.compare(column, value or (), filters, go_on=partial(in_time, request)))
+
+    return await one_at_a_time(request, compared, "comparisons")
+
+
+async def evaluations(
+    request: Request, holdout: Holdout = "largest:2", application: Label = None, system: Label = None, level: Level = 0.9
+) -> Response:
+    """Hides measured sizes, predicts them from the other results, and compares: `models` has ours first, then simpler ones beside it."""
+
+    def evaluated(service: Service) -> Response:
+        found = service.evaluate(holdout=holdout, application=application, system=system, level=level, go_on=partial(in_time, request))
+        return answer(found)
+
+    return await one_at_a_time(request, evaluated, "evaluations")
+
+
+async def lines(
+    request: Request, model: Models = None, application: Label = None, system: Label = None, level: Level = 0.9, most: Lines = MOST_LINES
+) -> Response:
+    """`lines` of one picture: measured points, the model with its interval, and perfect scaling. Give models by their ids, or an
+    `application`."""
+    if not model and application is None:
+        raise RequestError("give an application, or the ids of models as model", field="application")
+
+    def drawn(service: Service) -> Response:
+        return answer(service.lines(model or (), application, system, level=level, most=most))
+
+    return await one_at_a_time(request, drawn, "lines")
 
 
 def add_listing(app: FastAPI, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Query parameters of lists, and of addresses other than for reading: unknown ones are refused, not ignored.
+"""Query parameters of lists and questions, and of addresses other than for reading: unknown ones are refused, not ignored.
 
 With a misspelt ``dry_run`` data would be changed, and a list would be taken for a part of it, or for its next page. At the published
 addresses unknown parameters are ignored, as they always were.
@@ -13,8 +13,10 @@ from fastapi import Request
 from modak.errors import RequestError, unknown
 
 LOOKING: Final = frozenset(("GET", "HEAD"))
-FILTERED: Final = "/results"
-"""The list that looks at its parameters itself: columns are some."""
+FILTERED: Final = ("/results", "/comparisons")
+"""These look at their parameters themselves: columns are some."""
+CHOOSING: Final = frozenset(("limit", "level"))
+"""Parameters of lists, and of what is computed from results: what is asked there is chosen by others, which must not be misspelt."""
 PUBLISHED: Final = "published names"
 """The tag of the published addresses."""
 
@@ -25,7 +27,7 @@ async def only_known(request: Request) -> None:
     if PUBLISHED in route.tags:
         return
     single = {field.alias: not _is_list(field.field_info.annotation) for field in route.dependant.query_params}
-    if request.method in LOOKING and (route.path == FILTERED or "limit" not in single):
+    if request.method in LOOKING and (route.path in FILTERED or CHOOSING.isdisjoint(single)):
         return
     for name in request.query_params:
         if name not in single:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from modak.cli import show
-from modak.errors import BadSyntax, DataError, NotFound, RequestError, Unavailable, did_you_mean
+from modak.errors import BadSyntax, DataError, RequestError, Unavailable
 from modak.settings import Settings, read_settings, settings_table
 from modak.text.documents import with_value
 
@@ -103,17 +103,6 @@ def applications() -> Collection[str]:
     return {item["application"] for item in client().listing("models")} if settings().server else local().store.applications()
 
 
-def every_result(filters: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    """All results that match, page after page."""
-    asked, cursor = client(), None
-    while True:
-        page = asked.results(filters, limit=1000, cursor=cursor)
-        yield from page["items"]
-        cursor = page.get("next")
-        if cursor is None:
-            return
-
-
 def answered(kind: type[Value], item: Any) -> Value:
     """The value that :func:`client` has answered. Raises :class:`modak.errors.Unavailable` if the service's version writes it otherwise."""
     from pydantic import ValidationError
@@ -124,19 +113,6 @@ def answered(kind: type[Value], item: Any) -> Value:
         return kind.model_validate(item)
     except ValidationError:
         raise Unavailable(OTHER_VERSION.format(settings().server)) from None
-
-
-def own_names() -> Mapping[str, str]:
-    """Folded aliases of systems, and the names that mean the same: see :func:`modak.facts.own_names`."""
-    from modak import facts
-
-    return facts.own_names(answered(facts.System, item) for item in client().listing("systems"))
-
-
-def no_model_of(application: str, known: Collection[str]) -> NotFound:
-    """The error for an application that has no model, with the one that may be meant among the ``known`` ones."""
-    meant = f"{did_you_mean(application, sorted({*known} - {application}))} 'modak models list' shows all models"
-    return NotFound(f"no results of {application!r} from which a model can be fitted{meant}", field="--application")
 
 
 def _here() -> Settings:

@@ -49,11 +49,12 @@ def _group(kind: str, about: str, listed: str, shown: str) -> typer.Typer:
 def _models_of(application: str | None) -> list[dict[str, Any]]:
     """The models of one application, or all; an error names an application that may be meant in place of one that has none."""
     from modak.facts import same_text
+    from modak.service.records import no_model_of
 
     name = None if application is None else same_text(application.strip())
     items = common.client().listing("models", name)
     if name is not None and not items:
-        raise common.no_model_of(name, common.applications())
+        raise no_model_of(name, common.applications())
     return items
 
 
@@ -147,10 +148,12 @@ def rules_check(
 @models.command("fit")
 def models_fit(application: common.Application = None) -> None:
     """Fit the series that have changed. This happens automatically when a prediction needs it."""
+    from modak.service.records import no_model_of
+
     with show.progress("fitting"):
         fitted = common.local().fit(application)
     if application is not None and not fitted:
-        raise common.no_model_of(application, common.applications())
+        raise no_model_of(application, common.applications())
     typer.echo(f"{counted(fitted, 'model')} {'is' if fitted == 1 else 'are'} up to date")
 
 

@@ -6,22 +6,18 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
-from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 
 from modak.cli import common, show
-from modak.errors import DataError, NotFound, RequestError, UnknownName, nearest_of_many, unknown
+from modak.errors import RequestError, unknown
 from modak.text import listings
 from modak.text.amounts import counted
 from modak.text.numbering import LARGEST, Measured, Selection
 
 if TYPE_CHECKING:
-    from modak.results.comparison import ComparedPair
     from modak.store.suspects import Judgement
 
 app = common.group("Show, export, compare and correct measured results.")
@@ -35,7 +31,6 @@ OTHERS_SHOWN: Final = 10
 FILES_SHOWN: Final = 5
 """Files that were loaded before, of which a nightly load of a whole folder has more and more."""
 NOT_DOUBTED: Final = "no load doubts the rest, but rows that their own file marks stay out"
-WHEN: Final = "measured_at"
 HISTORY: Final = ("replaced_at", "replaced_by", "replaced_from")
 
 
@@ -272,151 +267,56 @@ def compare(
 
     Example: modak results compare runtime none apptainer --application solver
     """
-    from modak.results.comparison import also_differ, spelt_alike
-    from modak.results.comparison import compare as compared
-
-    by = _column(by)
-    filters, seen, told = _filters(application, system, metric, where), set[str](), set[str]()
-    if by == WHEN and not values:
-        _shifts(filters, as_json=as_json)
-        return
-    if when := _date(values) if by == WHEN else None:
-        values = [f"before {when}", f"since {when}"]
-    alike = partial(spelt_alike, by=by, values=values or (), own=common.own_names())
-
-    def rows(every: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        return alike(_parted(every, when, values or ()) if when else every)
-
-    pairs = compared(_noting(rows(common.every_result(filters)), by, seen, told), by, values or ())
-    if not seen:
-        known = f"; they state {', '.join(sorted(filter(_is_compared, told)))}" if told else ""
-        raise NotFound(f"{_none_of(filters)} state it{known}", field=by)
-    for value in values or ():
-        if value not in seen:
-            raise NotFound(f"no results were measured {value}", field=by) if when else UnknownName(by, value, seen, field="VALUE")
-    if not pairs:
-        others = also_differ(rows(common.every_result(filters)), by, values or ())
-        also = f"; the most alike also differ in {', '.join(others)}" if others else ""
-        raise DataError(f"no results differ in this column alone{also}", field=by)
+    answer = common.client().compare(by, values or (), _filters(application, system, metric, where))
     if as_json:
-        show.document([asdict(pair) for pair in pairs])
-        return
-    _ratios(by, pairs)
+        show.document(answer)
+    elif "pairs" in answer:
+        _ratios(answer["column"], answer["pairs"])
+    else:
+        for shift in answer["shifts"]:
+            typer.echo(show.folded(shift["message"], "", "  "))
+        if not answer["shifts"]:
+            show.note(
+                "no day is seen since which runs take longer, or less; with a date, runs from before it are compared with those since it"
+            )
 
 
-def _shifts(filters: Mapping[str, str], *, as_json: bool) -> None:
-    """The days since which runs take longer, or less, without being told any."""
-    from modak.ingest.values import reader
-    from modak.results import shifts
-    from modak.results.comparison import spelt_alike
-
-    read, seen = reader(WHEN, datetime.now(UTC)), set[str]()
-    rows = _noting(spelt_alike(common.every_result(filters), WHEN, (), common.own_names()), WHEN, seen, set())
-    on_systems = shifts.on_systems((row, read(row[WHEN])) for row in rows if row.get(WHEN))
-    found = [(system, name, shift) for system, runs in on_systems.items() for name, shift in shifts.of_system(runs)]
-    if not seen:
-        raise NotFound(f"{_none_of(filters)} state it", field=WHEN)
-    if as_json:
-        show.document([shifts.document(shift, system, name) for system, name, shift in found])
-        return
-    for system, name, shift in found:
-        typer.echo(show.folded(shifts.sentence(shift, system, name), "", "  "))
-    if not found:
-        show.note("no day is seen since which runs take longer, or less; with a date, runs from before it are compared with those since it")
-
-
-def _ratios(by: str, pairs: Sequence[ComparedPair]) -> None:
+def _ratios(by: str, pairs: Sequence[Mapping[str, Any]]) -> None:
     """What all pairs have in common, and a row for each pair."""
-    names = dict.fromkeys(name for pair in pairs for name in pair.equal)
-    differ = [name for name in names if len({pair.equal.get(name) for pair in pairs}) > 1]
-    fixed = {name: value for name, value in pairs[0].equal.items() if name not in differ}
+    names = dict.fromkeys(name for pair in pairs for name in pair["equal"])
+    differ = [name for name in names if len({pair["equal"].get(name) for pair in pairs}) > 1]
+    fixed = {name: value for name, value in pairs[0]["equal"].items() if name not in differ}
     typer.echo(show.folded(", ".join(f"{name} {value}" for name, value in fixed.items()), "", "  "))
     words = {True: "yes", False: "no", None: "not known"}
     rows = [
         (
-            *(pair.equal.get(name) for name in differ),
-            pair.other,
-            pair.one,
-            pair.medians[1],
-            pair.medians[0],
-            f"{pair.counts[1]}/{pair.counts[0]}",
-            pair.ratio,
-            pair.better,
-            words[pair.beyond_noise],
+            *(pair["equal"].get(name) for name in differ),
+            pair["other"],
+            pair["one"],
+            *reversed(pair["medians"]),
+            "{1}/{0}".format(*pair["counts"]),
+            pair["ratio"],
+            pair["better"],
+            words[pair["beyond_noise"]],
         )
         for pair in pairs
     ]
     show.table((*differ, by, "against", "median", "against it", "runs", "ratio", f"better {by}", "beyond noise"), rows)
 
 
-def _date(values: Sequence[str] | None) -> str:
-    given = [text for value in values or () if (text := value.strip())]
-    if len(given) != 1:
-        raise RequestError("takes one date or instant: results from before it are compared with those since it", field=WHEN)
-    return given[0]
-
-
-def _parted(rows: Iterable[Mapping[str, Any]], when: str, names: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows that say when they were measured, as the first of the ``names`` before a date (UTC) or instant, else the second."""
-    from modak.ingest.values import reader
-
-    read = reader(WHEN, datetime.now(UTC))
-    try:
-        edge = read(when)
-    except ValueError as error:
-        raise RequestError(str(error), field="VALUE") from None
-    yield from ({**row, WHEN: names[read(row[WHEN]) >= edge]} for row in rows if row.get(WHEN))
-
-
-def _column(text: str) -> str:
-    """The column that a heading of any spelling means, by which results can be compared."""
-    from modak.ingest.columns import COLUMNS, canonical
-
-    name = canonical(text)
-    if not _is_compared(name):
-        raise RequestError(unknown("column", text, [*filter(_is_compared, COLUMNS), "params.NAME"]), field="COLUMN")
-    return name
-
-
-def _is_compared(name: str) -> bool:
-    """Whether results can be compared by a column."""
-    from modak.ingest.columns import is_known
-    from modak.results.comparison import ASIDE
-
-    return name == WHEN or (is_known(name) and name not in ASIDE and name not in ("metric", "unit"))
-
-
-def _noting(rows: Iterator[Mapping[str, Any]], column: str, seen: set[str], told: set[str]) -> Iterator[Mapping[str, Any]]:
-    """The rows; their values in the column are added to ``seen`` on the way; before the first, all columns with a value to ``told``."""
-    for row in rows:
-        if row.get(column) is not None:
-            seen.add(str(row[column]))
-        elif not seen:
-            told.update(name for name, value in row.items() if value is not None)
-        yield row
-
-
 def _none_of(filters: Mapping[str, str], what: str = "results") -> str:
-    """The message if no result matches the filters, with names that may be meant."""
-    near = [repr(other) for name, text in filters.items() if (other := _meant(name, text))]
-    given = f" with {', '.join(f'{name} {text!r}' for name, text in filters.items())}" if filters else ""
-    return f"no {what}{given}" + (f" (did you mean {', '.join(near)}?)" if near else "")
-
-
-def _meant(column: str, text: str) -> str | None:
-    """The known name that is probably meant by a text in a filter; ``None``: it is one, or like none."""
-    from modak.facts import same_name
+    """The message if no result matches the filters."""
+    from modak.results.filters import none_of
     from modak.results.metrics import METRICS
 
-    known: Collection[str] = ()
-    if column == "application":
-        known = common.applications()
-    elif column == "metric":
-        known = METRICS
-    elif column == "system":
-        systems, text = common.client().listing("systems"), same_name(text)
-        known = {same_name(name) for system in systems for name in (system["name"], *system.get("aliases", ()))}
-    return None if text in known else nearest_of_many(text, known)
+    def names_in(column: str) -> Collection[str]:
+        if column == "application":
+            return common.applications()
+        if column == "system":
+            return [name for system in common.client().listing("systems") for name in (system["name"], *system.get("aliases", ()))]
+        return METRICS if column == "metric" else ()
+
+    return none_of(filters, names_in, what)
 
 
 @app.command()

@@ -120,7 +120,7 @@ def spelt_alike(rows: Iterable[Mapping[str, Any]], by: str, values: Sequence[str
 
     first = {meaning(by, value): value for value in values}
     if len(first) < len(values):
-        raise RequestError("two of the values mean the same", field="VALUE")
+        raise RequestError("two of the values mean the same", field="value")
     for row in rows:
         yield {
             name: first.setdefault(meaning(name, value), value) if isinstance(value, str) and name not in ASIDE else value

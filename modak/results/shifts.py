@@ -116,7 +116,8 @@ def document(shift: Shift, system: str, application: str | None) -> dict[str, An
     of = {"system": system, **({"application": application} if application else {})}
     before, since = shift.days
     days = {"days_before": before, "days_since": since}
-    return of | {"since": str(shift.since), "ratio": shift.ratio, "low": low, "high": high, "configurations": len(shift.ratios)} | days
+    found = {"since": str(shift.since), "ratio": shift.ratio, "low": low, "high": high, "configurations": len(shift.ratios)}
+    return of | found | days | {"message": sentence(shift, system, application)}
 
 
 def on_systems(records: Iterable[tuple[Mapping[str, Any], int]]) -> dict[str, list[TimedRun]]:

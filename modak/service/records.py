@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from modak.errors import NotFound, UnknownName
+from modak.errors import NotFound, UnknownName, did_you_mean
 from modak.facts import Fact, Result, same_image, same_name
 from modak.facts.results import FLAGS, NUMBERS
 from modak.packaged import Difference, name_of
@@ -96,6 +96,12 @@ def model(curve: Curve) -> Json:
 def no_model(model_id: str, field: str) -> NotFound:
     """The error for an id that no curve has."""
     return NotFound(f"no model has the id {model_id[:80]!a} ('modak models list' shows them)", field=field)
+
+
+def no_model_of(application: str, known: Collection[str]) -> NotFound:
+    """The error for an application that has no model, with the one that may be meant among the ``known`` ones."""
+    meant = f"{did_you_mean(application, sorted({*known} - {application}))} 'modak models list' shows all models"
+    return NotFound(f"no results of {application!r} from which a model can be fitted{meant}", field="application")
 
 
 def given_cells(point: Point) -> Json:

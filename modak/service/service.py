@@ -6,7 +6,7 @@ Documents go in and come out as JSON values, so that a caller over HTTP sees wha
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ from modak.choosing.decision import result_ids_behind
 from modak.choosing.problem import as_spelt
 from modak.dsl import Notice, Request, Texts
 from modak.errors import Fault, ModakError, RequestError, Unavailable, strictly
-from modak.facts import Added, Fact, Facts, Known, Rule
+from modak.facts import Added, Fact, Facts, Known, Rule, own_names
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
 from modak.optimise import Settled, check, plan_of, recommend, settle
@@ -29,7 +29,8 @@ from modak.prepared import Prepared
 from modak.previews import preview
 from modak.progress import Progress, silent
 from modak.response import filled
-from modak.service import records, tables
+from modak.results.metrics import METRICS
+from modak.service import curves, records, tables
 from modak.service.factfinder import FactFinder
 from modak.settings import Settings
 from modak.store import Store, open_store
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from modak.sizing.guide import Guide
 
 Found = TypeVar("Found", bound=Prepared | None)
+NO_FILTERS: Final[Mapping[str, str]] = {}
+MOST_LINES: Final = 1000
 GUIDE: Final = "sizing/primeflex.toml"
 """Below `benchmarks_db`: what a sizing needs beside the systems."""
 
@@ -199,6 +202,39 @@ class Service:
         """A page of the results that were replaced, the last first: when, by whom and from which file."""
         return records.page(self.store.replaced(filters, cursor, limit), records.replaced)
 
+    def compare(
+        self, column: str, values: Sequence[str] = (), filters: Mapping[str, str] = NO_FILTERS, *, go_on: Callable[[], None] = lambda: None
+    ) -> Json:
+        """``pairs`` of results that match the filters and differ in the ``column`` only, each value with the first of ``values``, and how
+        they differ: :class:`modak.results.comparison.ComparedPair`. With the column ``measured_at`` one value parts them: a date or an
+        instant; without one the answer has ``shifts``, the days since which runs take longer, or less.
+
+        ``go_on`` is called between pages of results, and ends the comparison if it raises. Raises :class:`~modak.errors.RequestError` for
+        a column or a value that cannot be compared, :class:`~modak.errors.NotFound` and :class:`~modak.errors.DataError` without results.
+        """
+        from modak.service.comparisons import comparison
+
+        systems = self.facts().systems.values()
+
+        def rows() -> Iterator[Json]:
+            cursor: str | None = None
+            while True:
+                go_on()
+                page = self.results(filters, limit=1000, cursor=cursor)
+                yield from page["items"]
+                cursor = page.get("next")
+                if cursor is None:
+                    return
+
+        def names_in(column: str) -> Collection[str]:
+            if column == "application":
+                return self.store.applications()
+            if column == "system":
+                return [name for system in systems for name in (system.name, *system.aliases)]
+            return METRICS if column == "metric" else ()
+
+        return comparison(rows, column, values, filters, own_names(systems), names_in)
+
     def export(self, filters: Mapping[str, str]) -> Export:
         """All results that match the filters: the columns, and rows of text."""
         return self.store.export_rows(filters)
@@ -233,6 +269,39 @@ class Service:
     def curves(self, application: str | None = None) -> dict[str, Curve]:
         """The fitted curves of one application, or of all, by their ids."""
         return {curve.name: curve for curve in self.store.models(application)}
+
+    def evaluate(
+        self,
+        *,
+        holdout: str = "largest:2",
+        application: str | None = None,
+        system: str | None = None,
+        level: float = 0.9,
+        go_on: Callable[[], None] = lambda: None,
+    ) -> Json:
+        """Cross-validation of the curves of an application on a system, or of all: :class:`modak.perfmodel.validation.holdout.Proof`, and
+        ``notes``.
+
+        ``go_on`` is called between the predictions, and ends them if it raises. Raises :class:`~modak.errors.RequestError` for an unknown
+        ``holdout``, and :class:`~modak.errors.NotFound` if nothing can be hidden or there are no such curves.
+        """
+        return curves.accuracy(self.store, self.facts(), holdout, application, system, level, go_on)
+
+    def lines(
+        self,
+        models: Sequence[str] = (),
+        application: str | None = None,
+        system: str | None = None,
+        *,
+        level: float = 0.9,
+        most: int = MOST_LINES,
+    ) -> Json:
+        """At most so many ``lines`` of one picture, its ``title``, how many ``curves`` it would have in all, and ``notes`` on what is left
+        out: of the models with these ids, or of those of an application on a system.
+
+        Raises :class:`~modak.errors.NotFound` if there are none.
+        """
+        return curves.lines(self.store, self.facts(), models, application, system, level, most)
 
     def chosen(self, curves: Mapping[str, Curve], model_id: str = "", used_by: str = "") -> Mapping[str, Curve]:
         """Of curves by their ids: all, or that with an id, or those that share results with the prediction of a plan.

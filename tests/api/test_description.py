@@ -77,6 +77,23 @@ def test_what_is_listed_is_of_its_type(web: TestClient, path: str, suffix: str) 
     assert faults(answer, path) == []
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/comparisons?column=runtime&value=none&value=charliecloud&application=alexnet",
+        "/comparisons?column=nodes&application=3dgan",
+        "/evaluations?application=3dgan",
+        "/evaluations?holdout=each",
+        "/lines?application=3dgan&most=1",
+    ],
+)
+def test_what_is_computed_from_results_is_of_its_type(web: TestClient, address: str) -> None:
+    """Every figure."""
+    answer = web.get(address)
+    assert answer.status_code == 200, answer.text
+    assert faults(answer, address.partition("?")[0]) == []
+
+
 @pytest.mark.parametrize("path", ["/infrastructures", "/scripts", "/scaling_models", "/container_mappings"])
 def test_published_shapes_are_of_their_type(web: TestClient, path: str) -> None:
     """As the list that they are."""

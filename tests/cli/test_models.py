@@ -9,13 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modak.cli import evaluation, nextruns, tuning
+from modak.cli import nextruns, tuning
 from modak.perfmodel.planning import LEAST
-from modak.service import Service
-from modak.store import open_store
-from modak.text.documents import Json
 from modak.tuner.limits import SearchOptions
-from tests.answering import answering
 from tests.conftest import Run
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/resnet50-gpu-cluster.json"
@@ -111,8 +107,9 @@ def test_plot_writes_a_picture(run: Run, tmp_path: Path) -> None:
 def test_plot_takes_the_only_other_spelling(run: Run) -> None:
     """And says so."""
     ran = run("models", "plot", "--application", "3DGAN", "--json")
-    assert (ran.status, "no results of '3DGAN'; those of '3dgan' are used" in ran.err) == (0, True)
-    assert json.loads(ran.out) == json.loads(run("models", "plot", "--application", "3dgan", "--json").out)
+    told = ["no results of '3DGAN'; those of '3dgan' are used"]
+    assert json.loads(ran.out) == {**json.loads(run("models", "plot", "--application", "3dgan", "--json").out), "notes": told}
+    assert run("models", "evaluate", "--application", "3DGAN").err == f"note: {told[0]}\n"
 
 
 def test_plot_by_id_as_json_is_that_model(run: Run) -> None:
@@ -183,30 +180,6 @@ def test_plot_says_what_is_wrong(run: Run, words: tuple[str, ...], status: int, 
     ran = run("models", "plot", *words)
     assert (ran.status, ran.out) == (status, "")
     assert says in ran.err
-
-
-@pytest.mark.parametrize("fit", [{}, {"sizes": [1.0], "coefficients": [[1.0]], "formerly": 3}])
-def test_curves_of_a_service_are_those_of_the_database(packaged_database: Path, monkeypatch: pytest.MonkeyPatch, fit: Json) -> None:
-    """What a list of models shows is the whole curve; whatever fit a service of another version has, the command has its own."""
-    with Service(open_store(f"sqlite:///{packaged_database}")) as service:
-        models, stored = json.loads(json.dumps(service.listing("models"))), service.curves()
-    items = [{**one, "mixture": fit or one["mixture"]} for one in models]
-    with answering((200, {"items": items})) as address:
-        monkeypatch.setenv("MODAK_SERVER", address)
-        found = evaluation._curves(None)
-    assert {name: curve.model_copy(update={"mixture": stored[name].mixture}) for name, curve in found.items()} == stored
-    for name, curve in found.items():
-        np.testing.assert_allclose(curve.mixture.outside, stored[name].mixture.outside, rtol=1e-6, atol=1e-9)
-
-
-def test_a_wrong_name_asks_a_service_once(run: Run, packaged_database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The list of models is long, and has the names that may be meant."""
-    with Service(open_store(f"sqlite:///{packaged_database}")) as service:
-        models = json.loads(json.dumps(service.listing("models")))
-    with answering((200, {"items": [one for one in models if one["application"] == "alexnet"]})) as address:
-        monkeypatch.setenv("MODAK_SERVER", address)
-        ran = run("models", "evaluate", "--application", "alexnt")
-    assert (ran.status, "did you mean 'alexnet'?" in ran.err) == (1, True)
 
 
 def test_plan_proposes_runs_with_their_worth(run: Run) -> None:

@@ -265,20 +265,20 @@ def test_columns_are_named_on_the_command_line_in_any_spelling_of_headings(run: 
         (
             ("compare", "system", "--application", "sover"),
             1,
-            "modak: system: no results with application 'sover' (did you mean 'solver'?) state it\n",
+            "modak: column: no results with application 'sover' (did you mean 'solver'?) state system\n",
         ),
         (
             ("compare", "system", "zenith", "stampede", "--application", "solver"),
             1,
-            "modak: VALUE: unknown system 'stampede'; did you mean",
+            "modak: value: unknown system 'stampede'; did you mean",
         ),
-        (("compare", "params.", "--application", "solver"), 1, "modak: COLUMN: unknown column 'params.'; did you mean"),
+        (("compare", "params.", "--application", "solver"), 1, "modak: column: unknown column 'params.'; did you mean"),
         (
             ("compare", "params.sise", "--application", "solver"),
             1,
-            "modak: params.sise: no results with application 'solver' state it; they state application, nodes, ",
+            "modak: column: no results with application 'solver' state params.sise; they state application, nodes, ",
         ),
-        (("compare", "system", "--where", "params.size=3"), 1, "modak: system: no results with params.size '3' state it\n"),
+        (("compare", "system", "--where", "params.size=3"), 1, "modak: column: no results with params.size '3' state system\n"),
     ],
 )
 def test_names_that_no_result_has_are_told(run: Run, words: tuple[str, ...], status: int, says: str) -> None:
@@ -298,7 +298,7 @@ def test_models_of_an_application_without_results_are_not_up_to_date(run: Run, o
     """None were fitted, and nothing is to be believed of them."""
     assert run("models", "fit", "--application", "sover")[::2] == (
         1,
-        "modak: --application: no results of 'sover' from which a model can be fitted; 'modak models list' shows all models\n",
+        "modak: application: no results of 'sover' from which a model can be fitted; 'modak models list' shows all models\n",
     )
     run("load", "t.csv")
     for command in ("fit", "evaluate"):
@@ -381,22 +381,22 @@ def test_spellings_are_compared_as_one(run: Run, tmp_path: Path) -> None:
         (("runtime", "none", "Charliecloud"), ("none", "charliecloud", 1.01)),
         (("system", "SUPERMUC-NG", "zenith"), ("SUPERMUC-NG", "zenith", 1.2)),
     ):
-        (pair,) = json.loads(run("results", "compare", *words, "--application", "mine", "--json")[1])
+        (pair,) = json.loads(run("results", "compare", *words, "--application", "mine", "--json")[1])["pairs"]
         assert (pair["one"], pair["other"].lower(), pair["ratio"]) == found
-    assert run("results", "compare", "system", "zenith", "Zenith")[2] == "modak: VALUE: two of the values mean the same\n"
+    assert run("results", "compare", "system", "zenith", "Zenith")[2] == "modak: value: two of the values mean the same\n"
 
 
 def test_systems_are_compared(run: Run) -> None:
     """Ratio, which is better, and whether that is more than the repeats scatter; unknown columns are named."""
     run("load", "t.csv")
-    pairs = json.loads(run("results", "compare", "system", "--application", "solver", "--json")[1])
+    pairs = json.loads(run("results", "compare", "system", "--application", "solver", "--json")[1])["pairs"]
     assert [(p["one"], p["other"], round(p["ratio"], 3), p["better"], p["beyond_noise"]) for p in pairs] == [
         ("stampede2", "zenith", 2.0, "stampede2", True)
     ] * 3
     _, out, _ = run("results", "compare", "system", "zenith", "stampede2", "--application", "solver")
     assert " ".join(out.splitlines()[1].split()) == "nodes system against median against it runs ratio better system beyond noise"
-    assert run("results", "compare", "sytem")[::2] == (1, "modak: COLUMN: unknown column 'sytem'; did you mean 'system'?\n")
-    assert run("results", "compare", "metric")[2].startswith("modak: COLUMN: unknown column 'metric'; known: application, ")
+    assert run("results", "compare", "sytem")[::2] == (1, "modak: column: unknown column 'sytem'; did you mean 'system'?\n")
+    assert run("results", "compare", "metric")[2].startswith("modak: column: unknown column 'metric'; known: application, ")
     assert "params.NAME" in run("results", "compare", "metric")[2]
 
 
@@ -407,17 +407,17 @@ def test_results_from_before_a_date_are_compared_with_those_since_it(run: Run, t
     (tmp_path / "w.csv").write_text(f"application,nodes,metric,value,measured_at\n{table}weekly,4,wall_time,900,\n")
     run("load", "w.csv")
     compared = ("results", "compare", "measured_at")
-    (pair,) = json.loads(run(*compared, "2026-03-20", "--application", "weekly", "--json")[1])
+    (pair,) = json.loads(run(*compared, "2026-03-20", "--application", "weekly", "--json")[1])["pairs"]
     assert (pair["one"], pair["other"], pair["better"]) == ("before 2026-03-20", "since 2026-03-20", "before 2026-03-20")
     assert (pair["medians"], pair["counts"], pair["beyond_noise"]) == ([100.5, 105.5], [10, 10], True)
-    (pair,) = json.loads(run(*compared, "2026-03-20T12:00:00Z", "--application", "weekly", "--json")[1])
+    (pair,) = json.loads(run(*compared, "2026-03-20T12:00:00Z", "--application", "weekly", "--json")[1])["pairs"]
     assert pair["counts"] == [11, 9]
 
 
 def test_the_dates_to_compare_are_found(run: Run, tmp_path: Path) -> None:
     """Since which runs take longer on a system; a load says it with the same words, and the commands in them work."""
     compared = ("results", "compare", "measured_at", "--system", "here")
-    assert run(*compared)[::2] == (1, "modak: measured_at: no results with system 'here' state it\n")
+    assert run(*compared)[::2] == (1, "modak: column: no results with system 'here' state measured_at\n")
     days = [
         (day, nodes, 400 / nodes * (1.2 if day >= 20 else 1) * (1 + 0.01 * (day * nodes % 3)))
         for day in range(10, 28)
@@ -429,23 +429,26 @@ def test_the_dates_to_compare_are_found(run: Run, tmp_path: Path) -> None:
     _, out, _ = run(*compared)
     sentence = " ".join(out.split())
     assert f"note: {sentence}\n" in told
-    (found,) = json.loads(run(*compared, "--json")[1])
+    (found,) = json.loads(run(*compared, "--json")[1])["shifts"]
     assert (found["system"], found["application"], found["since"]) == ("here", "weekly", "2026-03-20")
     assert (found["low"] < 1.2 < found["high"], found["configurations"], found["days_before"], found["days_since"]) == (True, 3, 10, 8)
     compare, doubt = (text.split() for text in re.findall("'modak ([^']*)'", sentence))
     assert run(*compare)[0] == 0
     assert run(*doubt)[1].startswith("24 results measured since 2026-03-20")
-    assert run(*compared, "--json")[1] == "[]\n"
+    assert json.loads(run(*compared, "--json")[1]) == {"column": "measured_at", "shifts": []}
     assert run(*compared)[2].startswith("note: no day is seen since which runs take longer, or less; with a date, ")
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ([""], "measured_at: takes one date or instant: results from before it are compared with those since it"),
-        (["2026-03-20", "2026-03-21"], "measured_at: takes one date or instant: results from before it are compared with those since it"),
-        (["20.3.2026"], "VALUE: allowed: a date (2026-03-01), or ISO 8601 with an offset: "),
-        (["2026-02-01"], "measured_at: no results were measured before 2026-02-01\n"),
+        ([""], "value: measured_at takes one date or instant: results from before it are compared with"),
+        (
+            ["2026-03-20", "2026-03-21"],
+            "value: measured_at takes one date or instant: results from before it are compared with",
+        ),
+        (["20.3.2026"], "value: allowed: a date (2026-03-01), or ISO 8601 with an offset: "),
+        (["2026-02-01"], "value: no results were measured before 2026-02-01\n"),
     ],
 )
 def test_results_are_compared_by_one_date_that_parts_them(run: Run, tmp_path: Path, values: list[str], said: str) -> None:

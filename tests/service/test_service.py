@@ -635,3 +635,24 @@ def test_runs_of_any_length_are_answered(service: Service, load: Callable[[str],
     job = {"application": {"app_tag": "odd", "executable": "./odd"}, "target": {"name": "supermuc-ng"}}
     told = service.optimise({"job": {**job, "optimisation": {"workload": asked}}})["job"]["plan"]["prediction"]
     assert told["basis"] == "none" or 0 < told["lower"] <= told["value"] <= told["upper"] < math.inf
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda service, go_on: service.evaluate(application="3dgan", go_on=go_on),
+        lambda service, go_on: service.evaluate(holdout="problem", go_on=go_on),
+        lambda service, go_on: service.compare("nodes", go_on=go_on),
+    ],
+)
+def test_what_is_computed_from_many_results_ends_with_its_request(
+    service: Service, load: Callable[[str], Any], ask: Callable[..., Any]
+) -> None:
+    """Nobody waits for it any more, and others wait for their turn."""
+
+    def over() -> None:
+        raise Unavailable("out of time")
+
+    load("application,nodes,params.n,metric,value\n" + "".join(f"q,{n},{p},wall_time,{p / n}\n" for n in (1, 2, 4) for p in (1, 2, 4)))
+    with pytest.raises(Unavailable, match="out of time"):
+        ask(service, over)

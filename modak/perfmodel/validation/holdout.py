@@ -73,14 +73,19 @@ class Proof:
 
 
 def prove(
-    curves: Sequence[Curve], holdout: str = "largest:2", level: float = 0.9, judged: Callable[[Curve], bool] = lambda curve: True
+    curves: Sequence[Curve],
+    holdout: str = "largest:2",
+    level: float = 0.9,
+    judged: Callable[[Curve], bool] = lambda curve: True,
+    go_on: Callable[[], None] = lambda: None,
 ) -> Proof:
-    """Hide, predict, compare. Only curves that are ``judged`` are predicted; all may be relatives of these.
+    """Hide, predict, compare. Only curves that are ``judged`` are predicted; all may be relatives of these. ``go_on`` is called between
+    curves, and ends the work if it raises.
 
     ``holdout``: ``largest:K``, ``each`` or ``problem``. Raises ``ValueError`` for another text, or if no curve has enough sizes.
     """
     if holdout == PROBLEM:
-        return _of_problems(curves, level, judged)
+        return _of_problems(curves, level, judged, go_on)
     observed = [_observed(curve) for curve in curves]
     asked = {place for place, curve in enumerate(curves) if judged(curve)}
     split = evaluation.each_inner if holdout == "each" else evaluation.largest(_largest(holdout))
@@ -95,7 +100,7 @@ def prove(
         left_out=len(asked - places),
         predictions=sum(len(task.asked) for task in todo),
         far=sum(size > task.shown.sizes[-1] * 2**FAR_DOUBLINGS for task in todo for size in task.asked),
-        models=(*_ours(todo, curves, observed, level, pooled=holdout != "each"), *_theirs(todo, observed)),
+        models=(*_ours(todo, curves, observed, level, go_on, pooled=holdout != "each"), *_theirs(todo, observed)),
     )
 
 
@@ -117,9 +122,13 @@ def _largest(holdout: str) -> int:
     return int(found[1])
 
 
-def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve], bool]) -> Proof:
+def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve], bool], go_on: Callable[[], None]) -> Proof:
+    def judged_in_time(curve: Curve) -> bool:
+        go_on()
+        return judged(curve)
+
     asked = sum(map(judged, curves))
-    found = hide_problems(curves, judged)
+    found = hide_problems(curves, judged_in_time)
     if not found:
         needed = "three that differ in numbers of params are needed, in whole runs with the same epochs, steps or amount"
         raise ValueError(f"no curve is of a problem size over which others tell a trend: {needed}")
@@ -145,7 +154,9 @@ def _observed(curve: Curve) -> Observed:
     return Observed(curve.measured, curve.series.application, f"{curve.scale} {curve.series.metric}")
 
 
-def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, *, pooled: bool) -> Iterator[Accuracy]:
+def _ours(
+    todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Observed], level: float, go_on: Callable[[], None], *, pooled: bool
+) -> Iterator[Accuracy]:
     """MODAK's figures from all that is known of the application, and if ``pooled`` also from each series alone: between measured sizes
     relatives do not count. What other runs scatter always counts."""
     shown = fitted([_shown(curves[task.place], task) for task in todo])
@@ -153,9 +164,9 @@ def _ours(todo: Sequence[Task], curves: Sequence[Curve], observed: Sequence[Obse
     applications = {application: Others(those) for application, those in every.items()}
     hidden = (curves[task.place] for task in todo)
     beside = [applications[curve.series.application].without(curve) for curve in hidden]
-    together = [_forecast(*each) for each in zip(shown, beside, todo, strict=True)]
+    together = [_forecast(*each, go_on) for each in zip(shown, beside, todo, strict=True)]
     if pooled:
-        alone = [_forecast(each, Others(()), task) for each, task in zip(shown, todo, strict=True)]
+        alone = [_forecast(each, Others(()), task, go_on) for each, task in zip(shown, todo, strict=True)]
         wide = [one._replace(width=at_least(one.width, each.noise)) for one, each in zip(alone, together, strict=True)]
         yield _judged(ALONE, todo, observed, wide, level)
     yield _judged(RELATIVES if pooled else ALONE, todo, observed, together, level)
@@ -171,8 +182,9 @@ def _shown(curve: Curve, task: Task) -> Curve:
     return curve.model_copy(update={**columns, "scatter": scatter})
 
 
-def _forecast(curve: Curve, others: Others, task: Task) -> PooledForecast:
+def _forecast(curve: Curve, others: Others, task: Task, go_on: Callable[[], None]) -> PooledForecast:
     """That of the hidden sizes; of weak scaling for one unit of size, as tasks have it."""
+    go_on()
     sizes = np.array(task.asked)
     found = pooled_forecast(curve, others, sizes, sizes if task.nodes is None else np.array(task.nodes))
     return found._replace(log_value=found.log_value - np.log(sizes)) if curve.grows else found
