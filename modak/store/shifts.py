@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, func, select, update
@@ -20,7 +21,7 @@ from modak.store.schema import STANDING, meta, results, series
 from modak.store.series import COLUMNS, SERIES_AT_ONCE, OwnNames
 
 MOST_SERIES: Final = 500
-"""Series of a system that are looked at: of those that ran on several days the ones that ran last."""
+"""Series of a system that are looked at: of those that ran on several days the ones that got results last."""
 MOST_RUNS: Final = 2_000
 """Runs of these that are looked at: of more about so many, of all times."""
 _PARTS: Final = 10_007
@@ -54,11 +55,12 @@ class Noted(NamedTuple):
 
 
 class _Span(NamedTuple):
-    """How many such results a series has, and when the first and the last of them was measured."""
+    """How many such results a series has, when the first and the last of them was measured, and the load that the newest came with."""
 
     runs: int
     first: int
     last: int
+    load: int
 
 
 def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[str]:
@@ -88,15 +90,15 @@ def _say_when(connection: Connection, numbers: Sequence[int]) -> bool:
 
 def _spans(connection: Connection, there: ColumnElement[bool]) -> dict[int, _Span]:
     """Those of the series on a system that have such results."""
-    extent = (func.count(), func.min(results.c.measured_at), func.max(results.c.measured_at))
+    extent = (func.count(), func.min(results.c.measured_at), func.max(results.c.measured_at), func.max(results.c.load_id))
     of_system = results.c.series_id.in_(select(series.c.id).where(there, series.c.metric.not_in(failures.METRICS)))
     each = select(results.c.series_id, *extent).where(of_system, _TIMED, STANDING).group_by(results.c.series_id)
-    return {number: _Span(*span) for number, *span in connection.execute(each)}
+    return {number: _Span(*span) for number, *span in connection.execute(each).all()}
 
 
 def _looked_at(connection: Connection, spans: Mapping[int, _Span]) -> dict[int, Configuration]:
     """The series that are looked at, each with what is equal for its runs at one layout."""
-    order = {number: (one.first // DAY == one.last // DAY, -one.last, number * _MIXED % _PARTS) for number, one in spans.items()}
+    order = {number: (one.first // DAY == one.last // DAY, -one.load, number * _MIXED % _PARTS) for number, one in spans.items()}
     several = sorted(spans, key=order.__getitem__)
     columns = (series.c.id, series.c.application, series.c.metric, series.c.unit, *_OF_RUNS)
     rows = connection.execute(select(*columns).where(series.c.id.in_(several[:MOST_SERIES])).order_by(series.c.id))
@@ -152,15 +154,20 @@ def _note(
     rows = connection.execute(chosen if found else chosen.where(series.c.shifts.is_not(None))).all()
     own = grouped((one for _, shift in found for one in shift.ratios), lambda one: (one.run[0], one.metric))
     looked_at, changed = {one.application for one in several.values()}, []
+    error = cache(lambda place, of_series, application: found[place][1].unsure(of_series, application))  # most have none of their own
     for row in rows:
         one, span = several.get(row.id), spans.get(row.id)
-        of_series = own.get((one.run[0], one.metric), ()) if one else ()
-        before = [shift for name, shift in found if name in (None, row.application) and span and span.first < shift.day * DAY]
-        unsure = [(shift, error) for shift in before if (error := shift.unsure(of_series, row.application)) is not None]
+        of_series = tuple(own.get((one.run[0], one.metric), ())) if one else ()
+        before = [
+            (shift, error(place, of_series, row.application))
+            for place, (name, shift) in enumerate(found)
+            if name in (None, row.application) and span and span.first < shift.day * DAY
+        ]
+        unsure = [(shift, by) for shift, by in before if by is not None]
         if span and not unsure and row.application not in looked_at:
             continue
         if not _is_noted(json.loads(row.shifts or "[]"), unsure):
-            steps = [(shift.day, shift.ratio, error) for shift, error in unsure]
+            steps = [(shift.day, shift.ratio, by) for shift, by in unsure]
             changed.append({"number": row.id, "steps": json.dumps(steps) if steps else None})
     if changed:
         now = select(meta.c.number).scalar_subquery()

@@ -121,6 +121,19 @@ def test_of_many_runs_some_of_each_time_are_looked_at(store: Store, monkeypatch:
     assert on_two_nodes(store) == pytest.approx(240, rel=0.02)
 
 
+def test_of_many_series_some_are_looked_at_and_all_are_scaled(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those of one load not the first ones, which may all be of one application, and none that ran on one day only."""
+    monkeypatch.setattr(shifts, "MOST_SERIES", 5)
+    once = [rows([10], application=f"once{number}") for number in range(20)]
+    (note,) = load(store, *once, *(rows([*BEFORE, *AFTER], application=f"s{number}") for number in range(20)))
+    assert note.startswith("runs on here take 20% longer since 2026-03-11")
+    names = [f"{kind}{number}" for kind in ("s", "once") for number in range(20)]
+    assert all(shifted(store, name) for name in names)
+    (note,) = load(store, rows([17], application="s7"))
+    assert note.startswith("runs on here take 20% longer")
+    assert all(shifted(store, name) for name in names)
+
+
 def test_a_load_tells_of_its_own_applications(store: Store) -> None:
     """And of whole systems; on each of these by itself."""
     load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], application="same", slower=1))
