@@ -128,13 +128,20 @@ def _legend(axes: Axes, lines: Sequence[PlotLine], level: float) -> None:
         handles=keys, ncols=_columns(lines), frameon=False, fontsize=9, labelcolor=INK, loc="upper left", bbox_to_anchor=(-0.02, -0.13)
     )
     for text, line in zip(below.get_texts(), lines, strict=True):  # a label of its own would be left out where it starts with "_"
-        text.set_text(line.label if len(line.label) <= LONGEST else f"{line.label[: LONGEST - 1]}…")
+        text.set_text(_label(line))
         text.set_parse_math(False)
+
+
+def _label(line: PlotLine) -> str:
+    """What a line is called, and what its values are scaled to, in one line of text."""
+    scaled = f" (scaled: {line.shifted})" if line.shifted else ""
+    most = LONGEST - len(scaled)
+    return (line.label if len(line.label) <= most else f"{line.label[: most - 1]}…") + scaled
 
 
 def _columns(lines: Sequence[PlotLine]) -> int:
     """Columns of the legend below."""
-    return 2 if max(len(line.label) for line in lines) <= SHORT else 1
+    return 2 if max(len(_label(line)) for line in lines) <= SHORT else 1
 
 
 def _marker(place: int) -> dict[str, Any]:

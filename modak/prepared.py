@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from modak.cache import Cache
-from modak.facts import Doubted, Facts, Failed, Result, Shifted, own_names, same_name
+from modak.facts import Doubted, Facts, Failed, Result, own_names, same_name
 from modak.images.selection import Catalogue, catalogue
 from modak.perfmodel import Curve
 from modak.perfmodel.fitting import startup
@@ -18,7 +18,7 @@ from modak.rules import Rulebook, rulebook
 
 INDEXES: Final = ("catalogue", "catalogues", "own_names", "rulebook", "systems_by_name", "targets")
 """What depends on knowledge alone, so that facts with other models and results share it."""
-Measured = TypeVar("Measured", Curve, Doubted, Failed, Result, Shifted)
+Measured = TypeVar("Measured", Curve, Doubted, Failed, Result)
 
 
 @dataclass(frozen=True)

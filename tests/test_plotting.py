@@ -27,6 +27,7 @@ LINE = PlotLine(
     lower=(95.0, 49.0, 25.0, 12.0),
     upper=(105.0, 53.0, 29.0, 19.0),
     perfect=(100.0, 50.0, 25.0, 12.5),
+    shifted=None,
 )
 
 
@@ -49,6 +50,15 @@ def test_svg_names_axes_units_sizes_and_lines() -> None:
     said = texts(picture([LINE], "svg", "3dgan on supermuc-ng"))
     assert {"3dgan on supermuc-ng", "nodes", "epoch time (s; less is better)", "4 ranks × 12 threads"} <= set(said)
     assert {"1", "2", "4", "8", "100", "measured", "model with its 90% interval", "perfect scaling from the first point"} <= set(said)
+
+
+def test_values_that_are_scaled_to_a_shift_are_named() -> None:
+    """Behind the name of their line, also behind a long one."""
+    for label, said in (("one", "one"), (120 * "a", 60 * "a")):
+        line = replace(LINE, label=label, shifted="20% longer since 2026-03-11")
+        (found,) = (text for text in texts(picture([line], "svg", "")) if "(scaled" in text)
+        assert found.startswith(said)
+        assert found.endswith(" (scaled: 20% longer since 2026-03-11)")
 
 
 def test_throughput_says_that_more_is_better() -> None:

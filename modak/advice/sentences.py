@@ -27,8 +27,7 @@ from modak.perfmodel.intervals import Z90
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.wording import A_GUESS
 from modak.results.metrics import UNITS_OF_WORK, work_unit
-from modak.results.shifts import longer
-from modak.text.amounts import as_given, cell, counted, listed, plain, span
+from modak.text.amounts import as_given, cell, counted, listed, longer, plain, span
 from modak.text.grammar import indices
 from modak.text.units import clock
 from modak.text.words import line
@@ -184,12 +183,13 @@ def _look_at_doubted(application: str) -> str:
 
 def _shifted(chosen: Chosen) -> str | None:
     """That results from before a day were scaled to what runs take since then."""
-    one = chosen.shifted
-    if one is None or not chosen.is_predicted:
+    curve = chosen.curve
+    if curve is None or curve.shifted is None or not chosen.is_predicted:
         return None
-    where = f"--application {shlex.quote(one.series.application)} --system {shlex.quote(str(one.series.system))}"
+    one, key = curve.shifted, curve.series
+    where = f"--application {shlex.quote(key.application)} --system {shlex.quote(str(key.system))}"
     shown = f"'modak results compare measured_at {where}' shows it"
-    return f"since {one.since} runs take {longer(one.ratio)}, and results from before were scaled to that: {shown}"
+    return f"runs take {longer(one.ratio, one.since)}, and results from before were scaled to that: {shown}"
 
 
 def _length(chosen: Chosen) -> str | None:

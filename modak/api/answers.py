@@ -343,6 +343,13 @@ MODEL: Final = object_of(
         )
     ),
     results_used=whole("how many results it rests on"),
+    shifted=Maybe(
+        object_of(
+            "to which its earlier results are scaled",
+            since=text("the day since when runs take longer, or less"),
+            ratio=number("of what they take since then to what they took before"),
+        )
+    ),
     ranks_per_gpu=Maybe(number("of a curve over GPUs whose ranks per node vary with these")),
     threads_on=Maybe(list_of(_PAIR, "of a curve over GPUs whose threads vary with these")),
 )

@@ -42,7 +42,7 @@ MOST_NAMES: Final = 500
 """Applications that a page offers to choose from: more of them are looked for by a part of the name."""
 MOST_LISTED: Final = 500
 """Systems, images or rules on one page, or curves below one picture."""
-MODEL: Final = ("sizes", "results", "error at the next size", "id")
+MODEL: Final = ("sizes", "results", "error at the next size", "scaled", "id")
 """What the table beside a picture says of each curve."""
 
 

@@ -13,9 +13,8 @@ from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Prediction, Request
-from modak.facts import Facts, Shifted, parameter
+from modak.facts import parameter
 from modak.perfmodel import Curve, predict
-from modak.perfmodel.fitting import merging
 from modak.perfmodel.matching.magnitudes import magnitude
 from modak.perfmodel.matching.questions import SPREAD, closed, doubted_of, exact_parameters
 from modak.perfmodel.matching.unlikeness import tells_of_work
@@ -58,8 +57,6 @@ class Chosen:
     """How many results of the application are doubted."""
     doubted_count_here: int = 0
     """How many of them are of exactly this configuration, if there are no others of it."""
-    shifted: Shifted | None = None
-    """The shift that the results behind the prediction are from before and since."""
     similar_application: str | None = None
     """As in :class:`modak.facts.Facts`."""
 
@@ -107,17 +104,8 @@ def chosen(request: Request, decision: Decision, software: Software | None = Non
         measured_on=decision.measured_on,
         doubted_count=sum(one.count for one in decision.facts.doubted),
         doubted_count_here=_doubted_here(request, decision, found.curve) if unmeasured else 0,
-        shifted=_shifted(decision.facts, found.curve),
         similar_application=decision.facts.similar_application,
     )
-
-
-def _shifted(facts: Facts, curve: Curve | None) -> Shifted | None:
-    """The shift of a series that the curve is made of."""
-    if curve is None or not facts.shifted:
-        return None
-    run = merging.run_key(curve.series)
-    return next((one for one in facts.shifted if merging.run_key(one.series) == run), None)
 
 
 def _images(decision: Decision) -> set[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from modak.facts.hardware import Accelerator, Processor
 from modak.facts.images import Image
-from modak.facts.results import Doubted, Failed, Result, Shifted
+from modak.facts.results import Doubted, Failed, Result
 from modak.facts.rules import Rule
 from modak.facts.systems import System
 
@@ -35,8 +35,6 @@ class Facts:
     """Results of the application that models would use if they were not doubted."""
     failed: tuple[Failed, ...] = ()
     """Failed runs of the application."""
-    shifted: tuple[Shifted, ...] = ()
-    """Series of the application with results from before and since a shift."""
     application: str | None = None
     """What results call the application that is asked about; ``None``: nothing is asked about."""
     similar_application: str | None = None

@@ -127,9 +127,8 @@ class Doubted(Fact):
 
 
 class Shifted(Fact):
-    """A series with results from before and since a day from which on runs take longer, or less."""
+    """Results from before a day since which runs take longer, or less: models count them as what they would be since then."""
 
-    series: SeriesKey
     since: date
     ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     """Of what they take since then to what they took before."""

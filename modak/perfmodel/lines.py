@@ -24,6 +24,7 @@ from modak.perfmodel.forecasting.stops import stops_of
 from modak.perfmodel.matching.lengths import of_run
 from modak.perfmodel.matching.questions import Question, stated_by
 from modak.results.metrics import metric_of
+from modak.text.amounts import longer
 
 POINTS: Final = 97
 """Number of points of a line."""
@@ -57,6 +58,8 @@ class PlotLine:
     upper: tuple[float, ...]
     perfect: tuple[float, ...]
     """Perfect scaling from the smallest measured size, at ``x``."""
+    shifted: str | None
+    """What runs take since a day, if values from before are scaled to that."""
 
 
 def plot_lines(
@@ -164,6 +167,7 @@ def _line(curve: Curve, label: str, others: Others, level: float, failed: Sequen
         lower=tuple(values.min(axis=0).tolist()),
         upper=tuple(values.max(axis=0).tolist()),
         perfect=tuple(((curve.costs[0] * first / sizes) ** sign).tolist()),
+        shifted=longer(curve.shifted.ratio, curve.shifted.since) if curve.shifted else None,
     )
 
 

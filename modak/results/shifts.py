@@ -6,7 +6,7 @@ The runs of a day share a machine that may be busy, so days are counted, and not
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from shlex import quote
@@ -19,12 +19,14 @@ from modak.grouping import grouped
 from modak.results import metrics
 from modak.results.comparison import ASIDE, quantile, variance_of_median
 from modak.results.failures import STOPPED
-from modak.text.amounts import counted
+from modak.text.amounts import counted, longer
 
 LEAST_CONFIGURATIONS: Final = 3
 """Configurations that ran both before and since a shift: with fewer, another program or other data under the same name look like one."""
 LEAST_DAYS: Final = 4
 """Days of equal weight on each side of it: fewer may all have been busy ones."""
+LEAST_BETWEEN: Final = 2 * LEAST_DAYS
+"""The same between two shifts: otherwise each busy time is one with its beginning and its end."""
 LEAST_SHIFT: Final = math.log(1.02)
 """What does not exceed this for sure is none: choices that differ so little are alike, too."""
 SURE: Final = 2.0
@@ -37,14 +39,25 @@ DAY: Final = 24 * 3600 * 1_000_000
 """Microseconds."""
 _ROUNDS: Final = 3
 """Alternations between configurations and days, after which their effects hardly change."""
+_DEPTH: Final = 3
+"""How often what lies between two days is parted again, so that there are at most seven shifts."""
+_FIRST, _LAST = -(10**9), 10**9
+"""Before and after all days."""
+
+
+class Configuration(NamedTuple):
+    """What is equal for runs that should take the same time."""
+
+    application: str
+    run: tuple[Any, ...]
+    """The same for all that is measured of a run: its total time and its speed tell of one configuration, and not of two."""
+    metric: tuple[Any, ...] = ()
 
 
 class TimedRun(NamedTuple):
     """A run whose day is known."""
 
-    application: str
-    configuration: tuple[Any, ...]
-    """Equal for runs that should take the same time."""
+    configuration: Configuration
     day: int
     """From 1970 on, in UTC."""
     cost: float
@@ -63,18 +76,38 @@ class Shift:
     """Of the ratio, 95%."""
     days: tuple[int, int]
     """Those before and since then on which such configurations ran."""
-    ratios: Mapping[Hashable, float]
+    ratios: Mapping[Configuration, float]
     """The ratio of each configuration that ran before and since."""
+    after: int | None = None
+    """The day of the shift before it ..."""
+    until: int | None = None
+    """... and of the one after it."""
 
     @property
     def since(self) -> date:
         """The day on which it was seen first."""
         return date_of(self.day)
 
-    def shows(self, several: Collection[Hashable]) -> bool:
-        """Whether these configurations show it, by half at least, or none of them ran both before and since."""
-        own = [math.log(self.ratios[one]) for one in several if one in self.ratios]
-        return not own or median(own) / math.log(self.ratio) >= 0.5
+    @property
+    def configurations(self) -> int:
+        """How many ran before and since, whatever was measured of them."""
+        return len({one[:2] for one in self.ratios})
+
+    @property
+    def scatter(self) -> float:
+        """The standard deviation of the logarithms of the ratios."""
+        return float(np.std(np.log(list(self.ratios.values())), ddof=1))
+
+    def unsure(self, own: Iterable[Configuration], application: str) -> float | None:
+        """The standard error of its logarithm for a series with these configurations; ``None``: they do not show it, by half at least.
+
+        If none of them ran both before and since, those of its application tell, and if none of these did, all.
+        """
+        of_application = (one for one in self.ratios if one.application == application)
+        for several, error in ((own, 0.0), (of_application, self.scatter)):
+            if told := [math.log(self.ratios[one]) for one in several if one in self.ratios]:
+                return error if median(told) / math.log(self.ratio) >= 0.5 else None
+        return self.scatter
 
 
 def date_of(day: int) -> date:
@@ -86,26 +119,18 @@ def date_of(day: int) -> date:
     return datetime.fromtimestamp(0, UTC).date() + timedelta(days=day)
 
 
-def longer(ratio: float) -> str:
-    """A ratio of times in words.
-
-    >>> longer(1.15), longer(0.87)
-    ('15% longer', '13% less time')
-    """
-    return f"{100 * abs(ratio - 1):.0f}% {'longer' if ratio > 1 else 'less time'}"
-
-
 def sentence(shift: Shift, system: str, application: str | None) -> str:
     """What somebody should know of a shift, of one application or of all on a system, with the commands that show it and settle it."""
     near, far = sorted(100 * abs(edge - 1) for edge in shift.interval)
     of = f"runs of {application!r} on {system}" if application else f"runs on {system}"
     texts = [f"system={system}", *([f"application={application}"] if application else [])]
     where = " ".join(f"--where {quote(text)}" for text in texts)
-    seen = f"{counted(len(shift.ratios), 'configuration')} on {shift.days[0]} days before and {shift.days[1]} since"
-    earlier = f"--since {EARLIEST} --until {date_of(shift.day - 1)}"
+    seen = f"{counted(shift.configurations, 'configuration')} on {shift.days[0]} days before and {shift.days[1]} since"
+    later = f"--since {shift.since}" + (f" --until {date_of(shift.until - 1)}" if shift.until else "")
+    earlier = f"--since {date_of(shift.after) if shift.after else EARLIEST} --until {date_of(shift.day - 1)}"
     return (
-        f"{of} take {longer(shift.ratio)} since {shift.since} ({near:.0f} to {far:.0f}%; {seen}); models scale the earlier results to "
-        f"that. 'modak results compare measured_at {shift.since} {where}' compares them; 'modak results doubt --since {shift.since} "
+        f"{of} take {longer(shift.ratio, shift.since)} ({near:.0f} to {far:.0f}%; {seen}); models scale the earlier results to "
+        f"that. 'modak results compare measured_at {shift.since} {where}' compares them; 'modak results doubt {later} "
         f"{where} --why TEXT' leaves out the later ones, {earlier} the earlier ones, and 'confirm' lets these count as they are"
     )
 
@@ -116,7 +141,7 @@ def document(shift: Shift, system: str, application: str | None) -> dict[str, An
     of = {"system": system, **({"application": application} if application else {})}
     before, since = shift.days
     days = {"days_before": before, "days_since": since}
-    found = {"since": str(shift.since), "ratio": shift.ratio, "low": low, "high": high, "configurations": len(shift.ratios)}
+    found = {"since": str(shift.since), "ratio": shift.ratio, "low": low, "high": high, "configurations": shift.configurations}
     return of | found | days | {"message": sentence(shift, system, application)}
 
 
@@ -127,28 +152,48 @@ def on_systems(records: Iterable[tuple[Mapping[str, Any], int]]) -> dict[str, li
         known = metrics.known_metric(record["metric"], record.get("unit"))
         left_out = record.get("suspect") or record.get("by_hand") or record["metric"] == STOPPED
         if known and known.tells_cost and record.get("system") and not left_out:
-            equal = tuple(sorted((name, value) for name, value in record.items() if name not in ASIDE))
-            run = TimedRun(record["application"], equal, at // DAY, known.cost(float(record["value"])))
-            found.setdefault(record["system"], []).append(run)
+            measured = (record["metric"], record.get("unit"))
+            equal = tuple(sorted((name, value) for name, value in record.items() if name not in (*ASIDE, "metric", "unit")))
+            of = Configuration(record["application"], equal, measured)
+            found.setdefault(record["system"], []).append(TimedRun(of, at // DAY, known.cost(float(record["value"]))))
     return found
 
 
 def of_system(runs: Sequence[TimedRun]) -> list[tuple[str | None, Shift]]:
-    """The shift of all runs on a system (``None``, or the one application that shows it); without one, those of its applications."""
-    if found := shift(runs):
-        named = {run.application for run in runs if run.configuration in found.ratios}
-        return [(named.pop() if len(named) == 1 else None, found)]
-    alone = ((name, shift(own)) for name, own in grouped(runs, lambda run: run.application).items())
-    return [(name, one) for name, one in alone if one]
+    """The shifts of all runs on a system (``None``, or the one application that shows one), in order; without any, those of its
+    applications."""
+    if found := shifts(runs):
+        return [(_only_one(shift), shift) for shift in found]
+    alone = grouped(runs, lambda run: run.configuration.application)
+    return [(name, one) for name, own in alone.items() for one in shifts(own)]
 
 
-def shift(runs: Sequence[TimedRun]) -> Shift | None:
-    """The most striking shift of runs; ``None``: there is none for sure."""
-    numbers: dict[Hashable, int] = {}
+def _only_one(shift: Shift) -> str | None:
+    """The application that alone shows a shift."""
+    of = grouped(shift.ratios, lambda one: one.application)
+    shown = [name for name, own in of.items() if shift.unsure(own, name) is not None]
+    return shown[0] if len(shown) == 1 else None
+
+
+def shifts(runs: Sequence[TimedRun]) -> list[Shift]:
+    """The shifts of runs, in order: each as the runs since the one before it, and before the one after it, show it."""
+    numbers: dict[Configuration, int] = {}
     of = np.array([numbers.setdefault(run.configuration, len(numbers)) for run in runs], dtype=np.int64)
     days = _by_day(of, np.array([run.day for run in runs], dtype=np.int64), np.log([run.cost for run in runs]))
-    first = _most_striking(days)
-    return None if first is None else _judged(days, first, list(numbers))
+    names = list(numbers)
+    edges = [_FIRST, *_parted(days, names, _FIRST, _LAST, _DEPTH), _LAST]
+    judged = [_judged(days, *three, names) for three in zip(edges, edges[1:], edges[2:], strict=False)]
+    return [one for one in judged if one]
+
+
+def _parted(days: _Days, names: Sequence[Configuration], first: int, last: int, depth: int) -> list[int]:
+    """The days of shifts from a first day to before a last one, with what lies before and after the most striking one parted again."""
+    day = _most_striking(days.between(first, last)) if depth else None
+    if day is None:
+        return []
+    before, since = (_parted(days, names, *part, depth - 1) for part in ((first, day), (day, last)))
+    near = (before[-1] if before else first, day, since[0] if since else last)
+    return [*before, *([day] if _judged(days, *near, names) else []), *since]
 
 
 class _Days(NamedTuple):
@@ -162,14 +207,18 @@ class _Days(NamedTuple):
         """Some of them."""
         return _Days(self.of[chosen], self.day[chosen], self.cost[chosen])
 
+    def between(self, first: int, last: int) -> _Days:
+        """Those from a first day to before a last one, of configurations that ran on several of these."""
+        here = self.only((self.day >= first) & (self.day < last))
+        return here.only(np.bincount(here.of)[here.of] > 1)
+
 
 def _by_day(of: Ints, day: Ints, cost: Array) -> _Days:
-    """The days of configurations that ran on several; configurations are numbered from 0 on."""
+    """The days of configurations, which are numbered from 0 on."""
     order = np.lexsort((day, of))
     of, day, cost = of[order], day[order], cost[order]
     new = (np.diff(of, prepend=-1) != 0) | (np.diff(day, prepend=-1) != 0)
-    days = _Days(of[new], day[new], _medians(np.cumsum(new) - 1, cost))
-    return days.only(np.bincount(days.of)[days.of] > 1)
+    return _Days(of[new], day[new], _medians(np.cumsum(new) - 1, cost))
 
 
 def _medians(group: Ints, values: Array) -> Array:
@@ -196,11 +245,14 @@ def _most_striking(runs: _Days) -> int | None:
     return int(days[1 + int(np.argmax(striking))])
 
 
-def _judged(runs: _Days, first: int, names: Sequence[Hashable]) -> Shift | None:
-    """The shift since a day, if it is one for sure; ``names`` are those of the configurations."""
+def _judged(days: _Days, after: int, first: int, until: int, names: Sequence[Configuration]) -> Shift | None:
+    """The shift since a day, if it is one for sure, by the runs between the days of those before and after it; ``names`` are those of the
+    configurations."""
+    runs = days.between(after, until)
     since = runs.day >= first
     both = np.intersect1d(runs.of[since], runs.of[~since])
-    if len(both) < LEAST_CONFIGURATIONS:
+    several = len({names[one][:2] for one in both})
+    if several < LEAST_CONFIGURATIONS:
         return None
     runs = runs.only(np.isin(runs.of, both))
     of, since = np.searchsorted(both, runs.of), runs.day >= first
@@ -208,25 +260,29 @@ def _judged(runs: _Days, first: int, names: Sequence[Hashable]) -> Shift | None:
     moved = median(each)
     rest = runs.cost - moved * since
     rest -= _medians(of, rest)[of]
-    after, at = np.unique(runs.day - first, return_inverse=True)
-    effect, later = _medians(at, rest), after >= 0
+    place, at = np.unique(runs.day - first, return_inverse=True)
+    effect, later = _medians(at, rest), place >= 0
     side = 2 * of + since
     weight = np.asarray(np.bincount(at, 1 / np.bincount(side)[side]), dtype=np.float64)  # what a day weighs in the medians of its side
     equal = [float(weight[chosen].sum() ** 2 / (weight[chosen] ** 2).sum()) for chosen in (~later, later)]
     weight = weight * np.where(later, equal[1], equal[0]) / len(both)
     squares = float((weight * effect**2).sum())
-    if min(equal) < LEAST_DAYS - 0.01 or squares > _missed_by_line(after, effect + moved * later, weight):
+    least = [LEAST_DAYS if edge in (_FIRST, _LAST) else LEAST_BETWEEN for edge in (after, until)]
+    few = any(there < needed - 0.01 for there, needed in zip(equal, least, strict=True))
+    if few or squares > _missed_by_line(place, effect + moved * later, weight):
         return None
     taken = len(rest) / (len(rest) - len(both) - 1)  # configurations have taken their part of the scatter
     like = min(max(float((effect[1:] * effect[:-1]).sum()) / max(float((effect**2).sum()), 1e-300), 0.0), LASTING)
     of_days = math.sqrt(squares / sum(equal) * taken * (1 + like) / (1 - like) * sum(map(variance_of_median, equal)))
-    of_configurations = float(np.std(each, ddof=1)) * math.sqrt(variance_of_median(len(both)))
-    error = max(quantile(int(sum(equal)) - 2) * of_days, quantile(len(both) - 1) * of_configurations)
+    of_configurations = float(np.std(each, ddof=1)) * math.sqrt(variance_of_median(several))
+    error = max(quantile(int(sum(equal)) - 2) * of_days, quantile(several - 1) * of_configurations)
     if abs(moved) - LEAST_SHIFT <= SURE * error:
         return None
     ratios = dict(zip((names[one] for one in both), np.exp(each).tolist(), strict=True))
     interval = (math.exp(moved - error), math.exp(moved + error))
-    return Shift(first, math.exp(moved), interval, (int((~later).sum()), int(later.sum())), ratios)
+    days_of_sides = (int((~later).sum()), int(later.sum()))
+    edges = (after if after > _FIRST else None, until if until < _LAST else None)
+    return Shift(first, math.exp(moved), interval, days_of_sides, ratios, *edges)
 
 
 def _missed_by_line(days: Ints, effect: Array, weight: Array) -> float:

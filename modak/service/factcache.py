@@ -114,7 +114,6 @@ class FactCache:
             tried=knowledge.with_own_names(tried),
             doubted=knowledge.with_own_names(self.store.doubted(called)[called]),
             failed=knowledge.with_own_names(self.store.failed(called)),
-            shifted=knowledge.with_own_names(self.store.shifted(called)),
             application=called,
             similar_application=similar_application,
         )

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, or_, select, true, update
 
 from modak import __version__
-from modak.facts import SeriesKey
+from modak.facts import Layout, SeriesKey
 from modak.grouping import grouped
 from modak.ingest.table import LAYOUT, layout
 from modak.perfmodel.fitting import merging
@@ -95,7 +95,9 @@ def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterable[Ce
     """The cells of the series with these numbers, by series; one for all series that are one under their system's own name."""
     found: dict[tuple[str, Sequence[int]], Cell] = {}
     for numbers in chunks(list(keys), SERIES_AT_ONCE):
-        columns = (results.c.series_id, results.c.id, shifts.value(connection, numbers), *(results.c[name] for name in LAYOUT))
+        of = shifts.noted(connection, numbers)
+        shifted = {key_hash(keys[number]): one for number, one in of.items()}
+        columns = (results.c.series_id, results.c.id, shifts.value(of), *(results.c[name] for name in LAYOUT))
         chosen = select(*columns).where(results.c.series_id.in_(numbers), STANDING)
         rows = connection.execute(chosen.order_by(results.c.series_id).execution_options(yield_per=_ROWS_AT_ONCE))
         for number, of_one in groupby(rows, key=itemgetter(0)):
@@ -103,10 +105,14 @@ def _cells(connection: Connection, keys: Mapping[int, SeriesKey]) -> Iterable[Ce
             for _, identity, value, *place in of_one:
                 at = (name, tuple(place))
                 if at not in found:
-                    found[at] = Cell(keys[number], layout(place))
+                    found[at] = _cell(keys[number], layout(place), shifted.get(name))
                 found[at].ids.append(identity)
                 found[at].values.append(value)
     return found.values()
+
+
+def _cell(key: SeriesKey, place: Layout, shifted: shifts.Noted | None) -> Cell:
+    return Cell(key, place, shifted=shifted.last, unsure=shifted.unsure) if shifted else Cell(key, place)
 
 
 def newest(found: Snapshot) -> tuple[tuple[Numbered, ...], tuple[Fitted, ...]]:

@@ -15,7 +15,7 @@ from modak.store.engine import OUT_OF_REACH, address_shown, chunks, connect, rea
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD: Final = "0011"
+HEAD: Final = "0012"
 """The newest migration, so that opening a database need not read the folder; a test compares it."""
 
 State = Literal["empty", "current", "older", "foreign"]

@@ -112,8 +112,11 @@ series: Final = Table(
     Column("changed", Integer, nullable=False, doc="meta.number at the last change of the series' results"),
     Column("fitted", Integer, doc="the value of `changed` that the stored models saw"),
     Column("fitted_by", String(40), doc="version of the tool that fitted them"),
-    Column("shifted_on", Integer, doc="the day, from 1970 on, since which runs take longer, or less; there are results of both sides"),
-    Column("shift", Double, doc="the ratio of what runs take since then to what they took before"),
+    Column(
+        "shifts",
+        Text,
+        doc="JSON: days, from 1970 on, since which runs take longer, or less, than before, each with the ratio and its error",
+    ),
     Index("ix_series_application", "application"),
     Index("ix_series_system", "system"),
 )

@@ -3,46 +3,79 @@ results from before count as what they would be since."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, Final
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, func, select, update
 
 from modak.facts import SeriesKey, Shifted, same_name
 from modak.grouping import grouped
 from modak.ingest.table import LAYOUT, UNKNOWN
 from modak.results import failures, metrics
-from modak.results.shifts import DAY, Shift, TimedRun, date_of, of_system, sentence
+from modak.results.shifts import DAY, Configuration, Shift, TimedRun, date_of, of_system, sentence
 from modak.store.engine import chunks
 from modak.store.schema import STANDING, meta, results, series
-from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, from_row
+from modak.store.series import COLUMNS, SERIES_AT_ONCE, OwnNames
 
 MOST_SERIES: Final = 500
-"""Series of a system that are looked at: those that changed last."""
+"""Series of a system that are looked at: of those that ran on several days the ones that got results last."""
 MOST_RUNS: Final = 2_000
 """Runs of these that are looked at: of more about so many, of all times."""
 _PARTS: Final = 10_007
-"""Over so many parts the numbers of results are spread; a prime, so that those of a configuration are in all of them, whatever the order of
-a table."""
+"""Over so many parts numbers are spread; a prime, so that the results of a configuration are in all of them, whatever the order of a
+table ..."""
+_MIXED: Final = 7_919
+"""... by multiplying them with this."""
+_OF_RUNS: Final = tuple(series.c[name] for name in COLUMNS if name not in ("system", "metric", "unit"))
+"""What is equal in series that tell of the same runs on a system."""
+_TIMED: Final = and_(results.c.measured_at != UNKNOWN, results.c.by_hand == 0)
+"""Results whose time is known, without those that somebody confirmed as they are."""
+
+
+class Noted(NamedTuple):
+    """The shifts that a series has results from before of."""
+
+    is_rate: bool
+    steps: Sequence[tuple[int, float, float]]
+    """The day of each, its ratio, and how unsure that is; in order."""
+
+    @property
+    def last(self) -> Shifted:
+        """The last of them."""
+        day, ratio, _ = self.steps[-1]
+        return Shifted(since=date_of(day), ratio=ratio)
+
+    @property
+    def unsure(self) -> float:
+        """The standard error of the logarithm of what the oldest values are multiplied by."""
+        return math.hypot(*(error for *_, error in self.steps))
+
+
+class _Span(NamedTuple):
+    """How many such results a series has, when the first and the last of them was measured, and the load that the newest came with."""
+
+    runs: int
+    first: int
+    last: int
+    load: int
 
 
 def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[str]:
-    """Look for shifts on the systems of these series. Series that one concerns have it noted from now on, and others no more. A sentence
+    """Look for shifts on the systems of these series. Series that some concern have them noted from now on, and others no more. A sentence
     for each of all runs on a system, or of an application of these series."""
     own, said = OwnNames(connection), list[str]()
     named = grouped((number for number, key in touched.items() if key.system), lambda number: own.called(touched[number].system or ""))
     on_systems = {names: numbers for names, numbers in named.items() if _say_when(connection, numbers)}
     spelt = connection.scalars(select(series.c.system).where(series.c.system.is_not(None)).distinct()).all() if on_systems else ()
     for names, numbers in on_systems.items():
-        rows = _series(connection, [name for name in spelt if same_name(name) in names])
-        one = _together(connection, own, rows)
-        count, spans = _spans(connection, one)
-        runs = _runs(connection, rows, one, count)
-        found = of_system(runs)
-        of = {one[row.id]: row.application for row in rows}
-        concerned = {number: shift for name, shift in found for number in _concerned(shift, runs, spans) if name in (None, of[number])}
-        _note(connection, [(row, concerned.get(one[row.id])) for row in rows])
+        there = series.c.system.in_([name for name in spelt if same_name(name) in names])
+        spans = _spans(connection, there)
+        several = _looked_at(connection, spans)
+        found = of_system(_runs(connection, several, spans))
+        _note(connection, there, found, several, spans)
         system = own.key(touched[numbers[0]]).system or ""
         loaded = {None, *(touched[number].application for number in numbers)}
         said += [sentence(shift, system, name) for name, shift in found if name in loaded]
@@ -55,93 +88,96 @@ def _say_when(connection: Connection, numbers: Sequence[int]) -> bool:
     return any(connection.execute(timed.where(results.c.series_id.in_(part))).first() for part in chunks(numbers, SERIES_AT_ONCE))
 
 
-def noted(connection: Connection, application: str) -> tuple[Shifted, ...]:
-    """The series of an application that have results from before and since a shift."""
-    columns = (*NUMBERED, series.c.shifted_on, series.c.shift)
-    rows = connection.execute(select(*columns).where(series.c.application == application, series.c.shift.is_not(None)))
-    return tuple(Shifted(series=from_row(row), since=date_of(row.shifted_on), ratio=row.shift) for row in rows)
+def _spans(connection: Connection, there: ColumnElement[bool]) -> dict[int, _Span]:
+    """Those of the series on a system that have such results."""
+    extent = (func.count(), func.min(results.c.measured_at), func.max(results.c.measured_at), func.max(results.c.load_id))
+    of_system = results.c.series_id.in_(select(series.c.id).where(there, series.c.metric.not_in(failures.METRICS)))
+    each = select(results.c.series_id, *extent).where(of_system, _TIMED, STANDING).group_by(results.c.series_id)
+    return {number: _Span(*span) for number, *span in connection.execute(each).all()}
 
 
-def _series(connection: Connection, systems: Sequence[str]) -> list[Row[Any]]:
-    """The series of a system, by the spellings of its names, whose values are times or rates."""
-    columns = (*NUMBERED, series.c.shifted_on, series.c.shift)
-    newest: Select[Any] = select(*columns).where(series.c.system.in_(systems), series.c.metric.not_in(failures.METRICS))
-    rows = connection.execute(newest.order_by(series.c.changed.desc(), series.c.id).limit(MOST_SERIES)).all()
-    return [row for row in rows if (known := metrics.known_metric(row.metric, row.unit)) and known.tells_cost]
-
-
-def _together(connection: Connection, own: OwnNames, rows: Sequence[Row[Any]]) -> dict[int, int]:
-    """The number under which the results of each series count: the same for series that are one, because names of their system mean the
-    same."""
-    several = len({same_name(row.system) for row in rows}) > 1
-    one = own.together(connection, {row.id: from_row(row) for row in rows}) if several else {}
-    return {row.id: one.get(row.id, (row.id,))[0] for row in rows}
-
-
-def _timed(one: Mapping[int, int]) -> ColumnElement[bool]:
-    """The results of these series whose time is known, without those that somebody confirmed as they are."""
-    return and_(results.c.series_id.in_(list(one)), results.c.measured_at != UNKNOWN, results.c.by_hand == 0, STANDING)
-
-
-def _spans(connection: Connection, one: Mapping[int, int]) -> tuple[int, dict[int, tuple[int, int]]]:
-    """How many such results there are, and when the first and the last of each series was measured."""
-    extent = (func.count(), func.min(results.c.measured_at), func.max(results.c.measured_at))
-    total, found = 0, dict[int, tuple[int, int]]()
-    each = select(results.c.series_id, *extent).where(_timed(one)).group_by(results.c.series_id)
-    for number, count, first, last in connection.execute(each):
-        total += count
-        earlier, later = found.get(one[number], (first, last))
-        found[one[number]] = (min(first, earlier), max(last, later))
-    return total, found
-
-
-def _runs(connection: Connection, rows: Sequence[Row[Any]], one: Mapping[int, int], count: int) -> list[TimedRun]:
-    """Such results, which are so many; ``one``: the number under which those of a series count."""
-    of = {row.id: (row.application, metrics.metric(row.metric, row.unit).cost) for row in rows}
-    columns = (results.c.series_id, *(results.c[name] for name in LAYOUT), results.c.measured_at, results.c.value)
-    chosen = select(*columns).where(_timed(one))
-    if count > MOST_RUNS:
-        chosen = chosen.where(results.c.id % _PARTS * 7_919 % _PARTS < _PARTS * MOST_RUNS // count)
-    found = list[TimedRun]()
-    for number, *place, at, value in connection.execute(chosen):
-        application, cost = of[number]
-        found.append(TimedRun(application, (one[number], *place), at // DAY, cost(value)))
+def _looked_at(connection: Connection, spans: Mapping[int, _Span]) -> dict[int, Configuration]:
+    """The series that are looked at, each with what is equal for its runs at one layout."""
+    order = {number: (one.first // DAY == one.last // DAY, -one.load, number * _MIXED % _PARTS) for number, one in spans.items()}
+    several = sorted(spans, key=order.__getitem__)
+    columns = (series.c.id, series.c.application, series.c.metric, series.c.unit, *_OF_RUNS)
+    rows = connection.execute(select(*columns).where(series.c.id.in_(several[:MOST_SERIES])).order_by(series.c.id))
+    found, runs = dict[int, Configuration](), dict[tuple[object, ...], int]()
+    for number, application, metric, unit, *of_run in rows:
+        if (known := metrics.known_metric(metric, unit)) and known.tells_cost:
+            found[number] = Configuration(application, (runs.setdefault(tuple(of_run), number),), (metric, unit))
     return found
 
 
-def _concerned(shift: Shift, runs: Sequence[TimedRun], spans: Mapping[int, tuple[int, int]]) -> Iterator[int]:
-    """The series that have results of both sides of a shift, unless these do not show it."""
-    own = grouped((run.configuration for run in runs), itemgetter(0))
-    for number, (first, last) in spans.items():
-        if first < shift.day * DAY <= last and shift.shows(set(own.get(number, ()))):
-            yield number
+def _runs(connection: Connection, several: Mapping[int, Configuration], spans: Mapping[int, _Span]) -> list[TimedRun]:
+    """The runs of these series that are looked at."""
+    count = sum(spans[number].runs for number in several)
+    columns = (results.c.series_id, *(results.c[name] for name in LAYOUT), results.c.measured_at, results.c.value)
+    chosen = select(*columns).where(results.c.series_id.in_(list(several)), _TIMED, STANDING)
+    if count > MOST_RUNS:
+        chosen = chosen.where(results.c.id % _PARTS * _MIXED % _PARTS < _PARTS * MOST_RUNS // count)
+    cost = {number: metrics.metric(*one.metric).cost for number, one in several.items()}
+    found = list[TimedRun]()
+    for number, *place, at, value in connection.execute(chosen):
+        one = several[number]
+        found.append(TimedRun(one._replace(run=(*one.run, *place)), at // DAY, cost[number](value)))
+    return found
 
 
-def value(connection: Connection, numbers: Sequence[int]) -> ColumnElement[float]:
-    """The value of a result of one of these series; one from before a shift is what the run would give since then."""
-    columns = (series.c.id, series.c.metric, series.c.unit, series.c.shifted_on, series.c.shift)
-    rows = connection.execute(select(*columns).where(series.c.id.in_(numbers), series.c.shift.is_not(None))).all()
+def noted(connection: Connection, numbers: Sequence[int]) -> dict[int, Noted]:
+    """Those of these series that have results from before a shift."""
+    columns = (series.c.id, series.c.metric, series.c.unit, series.c.shifts)
+    rows = connection.execute(select(*columns).where(series.c.id.in_(numbers), series.c.shifts.is_not(None)))
+    return {row.id: Noted(metrics.metric(row.metric, row.unit).is_rate, json.loads(row.shifts)) for row in rows}
+
+
+def value(of: Mapping[int, Noted]) -> ColumnElement[float]:
+    """The value of a result; if it is from before shifts, what the run would give since then."""
     scaled = []
+    for number, one in of.items():
+        factor = 1.0
+        for day, ratio, _ in reversed(one.steps):
+            factor *= 1 / ratio if one.is_rate else ratio
+            scaled.append((and_(results.c.series_id == number, _TIMED, results.c.measured_at < day * DAY), factor))
+    return results.c.value * case(*reversed(scaled), else_=1.0) if scaled else results.c.value
+
+
+def _note(
+    connection: Connection,
+    there: ColumnElement[bool],
+    found: Sequence[tuple[str | None, Shift]],
+    several: Mapping[int, Configuration],
+    spans: Mapping[int, _Span],
+) -> None:
+    """Note shifts with the series on a system, and that others have none; those in which that changes something are to be fitted again."""
+    chosen = select(series.c.id, series.c.application, series.c.shifts).where(there)
+    rows = connection.execute(chosen if found else chosen.where(series.c.shifts.is_not(None))).all()
+    own = grouped((one for _, shift in found for one in shift.ratios), lambda one: (one.run[0], one.metric))
+    looked_at, changed = {one.application for one in several.values()}, []
+    error = cache(lambda place, of_series, application: found[place][1].unsure(of_series, application))  # most have none of their own
     for row in rows:
-        timed = (results.c.measured_at != UNKNOWN, results.c.measured_at < row.shifted_on * DAY, results.c.by_hand == 0)
-        factor = 1 / row.shift if metrics.metric(row.metric, row.unit).is_rate else row.shift
-        scaled.append((and_(results.c.series_id == row.id, *timed), results.c.value * factor))
-    return case(*scaled, else_=results.c.value) if scaled else results.c.value
-
-
-def _note(connection: Connection, found: Iterable[tuple[Row[Any], Shift | None]]) -> None:
-    """Note shifts with their series, and that others have none; those in which that changes something are to be fitted again."""
-    changed = [(row.id, shift) for row, shift in found if not _is_noted(row, shift)]
+        one, span = several.get(row.id), spans.get(row.id)
+        of_series = tuple(own.get((one.run[0], one.metric), ())) if one else ()
+        before = [
+            (shift, error(place, of_series, row.application))
+            for place, (name, shift) in enumerate(found)
+            if name in (None, row.application) and span and span.first < shift.day * DAY
+        ]
+        unsure = [(shift, by) for shift, by in before if by is not None]
+        if span and not unsure and row.application not in looked_at:
+            continue
+        if not _is_noted(json.loads(row.shifts or "[]"), unsure):
+            steps = [(shift.day, shift.ratio, by) for shift, by in unsure]
+            changed.append({"number": row.id, "steps": json.dumps(steps) if steps else None})
     if changed:
-        values = [{"number": number, "day": shift and shift.day, "ratio": shift and shift.ratio} for number, shift in changed]
         now = select(meta.c.number).scalar_subquery()
         noted = update(series).where(series.c.id == bindparam("number"))
-        connection.execute(noted.values(shifted_on=bindparam("day"), shift=bindparam("ratio"), changed=now), values)
+        connection.execute(noted.values(shifts=bindparam("steps"), changed=now), changed)
 
 
-def _is_noted(row: Row[Any], found: Shift | None) -> bool:
-    """Whether it is noted already, as large within its interval: not every further run has all series of a system fitted again."""
-    if row.shift is None or found is None:
-        return row.shift is None and found is None
-    low, high = found.interval
-    return bool(row.shifted_on == found.day and low <= row.shift <= high)
+def _is_noted(steps: Sequence[tuple[int, float, float]], found: Sequence[tuple[Shift, float]]) -> bool:
+    """Whether they are noted already, as large within their intervals: not every further run has all series of a system fitted again."""
+    return len(steps) == len(found) and all(
+        day == shift.day and shift.interval[0] <= ratio <= shift.interval[1] and (noted > 0) == (error > 0)
+        for (day, ratio, noted), (shift, error) in zip(steps, found, strict=True)
+    )

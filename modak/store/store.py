@@ -15,14 +15,14 @@ from typing import Final
 from sqlalchemy import Connection, Engine, Select, func, select
 
 from modak.errors import Unavailable, UnknownName
-from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Failed, Image, Known, Processor, Result, Rule, Shifted, System
+from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Failed, Image, Known, Processor, Result, Rule, System
 from modak.grouping import grouped
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, differences, only_named
 from modak.perfmodel.fitting.cells import Cell
 from modak.perfmodel.fitting.curves import Curve
 from modak.progress import Progress, silent
-from modak.store import audit, catalogue, curves, loading, migrate, results, shifts, staging, suspects, versions
+from modak.store import audit, catalogue, curves, loading, migrate, results, staging, suspects, versions
 from modak.store.access import Access, UsedToken, entry_names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
@@ -176,11 +176,6 @@ class Store:
         """The failed runs of these applications."""
         with reading(self.engine) as connection:
             return results.failed(connection, applications)
-
-    def shifted(self, application: str) -> tuple[Shifted, ...]:
-        """The series of an application that have results from before and since a shift."""
-        with reading(self.engine) as connection:
-            return shifts.noted(connection, application)
 
     def snapshot(self) -> Facts:
         """All knowledge, without curves, in one consistent view."""

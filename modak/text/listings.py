@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from modak.grouping import grouped
-from modak.text.amounts import cell, counted
+from modak.text.amounts import cell, counted, longer
 
 Item = Mapping[str, Any]
 Table = tuple[tuple[str, ...], list[list[Any]]]
@@ -48,6 +48,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, Callable[[Item], Any]]]] = {
         "sizes": lambda item: "–".join(f"{size:g}" for size in dict.fromkeys((min(item["sizes"]), max(item["sizes"])))),
         "results": lambda item: item["results_used"],
         "error at the next size": lambda item: _percent(item["mixture"].get("error")),
+        "scaled": lambda item: longer(**item["shifted"]) if item.get("shifted") else None,
     },
 }
 KIND_OF_MODEL: Final = ("application", "compiler", "system", "partition", "layout", "metric", "over")

@@ -51,13 +51,12 @@ def by(
 
 
 def test_results_from_before_a_shift_are_told(known: Known) -> None:
-    """Since when runs take longer, if it is their series that the prediction rests on."""
-    runs = [ran(80 / nodes, nodes=nodes) for nodes in (1, 2, 4)]
-    for application, count in (("solver", 1), ("another", 0)):
-        moved = Shifted(series=ran(1, application=application).series, since=date(2026, 3, 20), ratio=1.2)
-        facts = replace(known(None), models=fit(runs), shifted=(moved,))
-        advice = recommend(asked("supermuc-ng"), facts).advice
-        said = "since 2026-03-20 runs take 20% longer, and results from before were scaled to that: 'modak results compare measured_at "
+    """Since when runs take longer, if results of the curve that the prediction rests on are scaled to that."""
+    moved = Shifted(since=date(2026, 3, 20), ratio=1.2)
+    for shifted, count in ((moved, 1), (None, 0)):
+        models = [curve.model_copy(update={"shifted": shifted}) for curve in fit([ran(80 / nodes, nodes=nodes) for nodes in (1, 2, 4)])]
+        advice = recommend(asked("supermuc-ng"), replace(known(None), models=tuple(models))).advice
+        said = "runs take 20% longer since 2026-03-20, and results from before were scaled to that: 'modak results compare measured_at "
         assert sum(text.startswith(said) for text in advice) == count
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pytest
 
-from modak.facts import Failed, Layout, Result, SeriesKey
+from modak.facts import Failed, Layout, Result, SeriesKey, Shifted
 from modak.perfmodel import Curve, Question, fit, predict
 from modak.perfmodel.lines import curve_labels, plot_lines
 
@@ -32,6 +33,14 @@ def test_times_fall_and_lie_in_their_interval() -> None:
     assert line.measured_y == pytest.approx((100, 50, 25, 12.5))
     assert line.perfect == pytest.approx(100 / np.array(line.x))
     assert all(low < value < high for low, value, high in zip(line.lower, line.y, line.upper, strict=True))
+    assert line.shifted is None
+
+
+def test_what_a_line_is_scaled_to_is_told() -> None:
+    """Its points from before are not what was measured."""
+    (curve,) = curves()
+    (line,) = plot_lines([curve.model_copy(update={"shifted": Shifted(since=date(2026, 3, 11), ratio=0.8)})])
+    assert line.shifted == "20% less time since 2026-03-11"
 
 
 def test_each_size_is_drawn_once() -> None:

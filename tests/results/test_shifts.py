@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from modak.results.shifts import Shift, TimedRun, date_of, of_system, on_systems, sentence, shift
+from modak.results.shifts import Configuration, Shift, TimedRun, date_of, of_system, on_systems, sentence, shifts
 
 FIRST = 20_600
 """The first day of runs."""
@@ -20,11 +21,23 @@ def runs(
     """Runs of some configurations on days in a row, some 2% apart; ``factor``: of what they take, by configuration and day."""
     chance = np.random.default_rng(seed)
     return [
-        TimedRun("solver", (one,), FIRST + day, 100 * (one + 1) * factor(one, day) * math.exp(chance.normal(0, noise)))
+        TimedRun(Configuration("solver", (one,)), FIRST + day, 100 * (one + 1) * factor(one, day) * math.exp(chance.normal(0, noise)))
         for day in range(days)
         for one in range(several)
         if chance.random() < often
     ]
+
+
+def shift(runs: Sequence[TimedRun]) -> Shift | None:
+    """The only shift of runs."""
+    found = shifts(runs)
+    assert len(found) < 2
+    return found[0] if found else None
+
+
+def named(application: str, run: TimedRun) -> TimedRun:
+    """The run, of another application."""
+    return run._replace(configuration=run.configuration._replace(application=application))
 
 
 def since(day: int, ratio: float) -> Callable[[int, int], float]:
@@ -55,7 +68,7 @@ def test_a_shift_is_found_with_its_day_and_size(ratio: float) -> None:
         (runs(lambda one, at: 1.3 if one % 2 and at >= 12 else 1.0), "so are three of six"),
         (runs(lambda _, at: 1 + 0.01 * at, noise=0.005), "a drift has no day"),
         (runs(lambda _, at: 1 + 0.01 * at, days=30, noise=0.03, often=0.4, seed=5), "nor has it one where runs scatter more than it grows"),
-        ([run for run in runs(since(12, 1.3)) if (run.configuration[0] < 3) == (run.day < FIRST + 12)], "none ran before and since"),
+        ([run for run in runs(since(12, 1.3)) if (run.configuration.run[0] < 3) == (run.day < FIRST + 12)], "none ran before and since"),
         ([run for run in runs(since(12, 1.3)) if run.day == FIRST], "all ran on one day"),
         ([], "there are no runs"),
     ],
@@ -67,7 +80,7 @@ def test_there_is_none(made: list[TimedRun], why: str) -> None:
 
 def test_days_of_one_configuration_do_not_count_for_all() -> None:
     """Nine of ten configurations ran on one day since, which may have been busy, however often the tenth did."""
-    rare = [run for run in runs(since(12, 1.3), several=10) if run.day <= FIRST + 12 or run.configuration == (0,)]
+    rare = [run for run in runs(since(12, 1.3), several=10) if run.day <= FIRST + 12 or run.configuration.run == (0,)]
     assert shift(rare) is None
 
 
@@ -118,29 +131,93 @@ def test_unchanged_runs_raise_no_alarm() -> None:
 
 def test_an_application_is_told_from_its_system() -> None:
     """One of three that takes longer is named; if all do, the system is; if only one ran, that is named."""
-    one, *others = ([run._replace(application=name, configuration=(name, *run.configuration)) for run in made] for name, made in (
+    one, *others = ([named(name, run) for run in made] for name, made in (
         ("solver", runs(since(12, 1.2), seed=1)), ("heat", runs(since(12, 1.0), seed=2)), ("wave", runs(since(12, 1.0), seed=3))
     ))  # fmt: skip
     assert [name for name, _ in of_system([*one, *others[0], *others[1]])] == ["solver"]
     assert [name for name, _ in of_system(one)] == ["solver"]
-    both = [run._replace(application="heat" if run.configuration[0] % 2 else "solver") for run in runs(since(12, 1.2))]
+    both = [named("heat" if run.configuration.run[0] % 2 else "solver", run) for run in runs(since(12, 1.2))]
     assert [name for name, _ in of_system(both)] == [None]
+    beside = [
+        named("heat" if run.configuration.run[0] == 5 else "solver", run)
+        for run in runs(lambda one, at: 1.2 if one < 5 and at >= 12 else 1)
+    ]
+    assert [name for name, _ in of_system(beside)] == ["solver"]
 
 
-def test_what_shows_a_shift() -> None:
-    """Configurations that ran before and since show at least half of it; those that did not tell nothing against it."""
-    found = Shift(FIRST, 1.2, (1.1, 1.3), (5, 5), {"a": 1.2, "b": 1.02})
-    assert [found.shows(several) for several in (["a"], ["b"], ["c"], ["a", "c"])] == [True, False, True, True]
+@pytest.mark.parametrize(
+    ("own", "application", "unsure"),
+    [
+        ("a", "solver", 0),
+        ("b", "solver", None),
+        ("ac", "solver", 0),
+        ("c", "solver", 0.0947),
+        ("c", "heat", None),
+        ("c", "another", 0.0947),
+    ],
+)
+def test_what_shows_a_shift(own: str, application: str, unsure: float | None) -> None:
+    """Configurations that ran before and since, by half at least. If none did, those of the application tell, or else all."""
+    ratios = {"a": ("solver", 1.2), "d": ("solver", 1.2), "b": ("solver", 1.02), "e": ("heat", 1.0), "f": ("wave", 1.2)}
+    of = {name: Configuration(ratios[name][0] if name in ratios else application, (name,)) for name in "abcdef"}
+    found = Shift(FIRST, 1.2, (1.1, 1.3), (5, 5), {of[name]: ratio for name, (_, ratio) in ratios.items()})
+    assert found.unsure([of[name] for name in own], application) == (unsure and pytest.approx(unsure, abs=0.001))
+
+
+@pytest.mark.parametrize(
+    ("levels", "ratios"),
+    [
+        ([(0, 1.0), (12, 1.2), (24, 1.0)], [1.2, 1 / 1.2]),
+        ([(0, 1.0), (12, 1.2), (36, 1.0)], [1.2, 1 / 1.2]),
+        ([(0, 1.0), (12, 1.15), (24, 1.3)], [1.15, 1.3 / 1.15]),
+        ([(0, 1.0), (12, 0.85), (24, 1.05), (36, 1.25)], [0.85, 1.05 / 0.85, 1.25 / 1.05]),
+    ],
+)
+def test_several_shifts_are_told_apart(levels: list[tuple[int, float]], ratios: list[float]) -> None:
+    """Each by the runs since the one before it, and before the one after it: a machine that was repaired is as it was."""
+    found = shifts(runs(lambda _, at: next(level for day, level in reversed(levels) if at >= day), days=levels[-1][0] + 5))
+    days = [FIRST + day for day, _ in levels]
+    assert [one.day for one in found] == days[1:]
+    assert [one.ratio for one in found] == pytest.approx(ratios, rel=0.02)
+    assert [(one.after, one.until) for one in found] == list(zip([None, *days[1:]], [*days[2:], None], strict=False))
+
+
+def test_a_busy_week_is_no_pair_of_shifts() -> None:
+    """What began and ended within eight days."""
+    assert not shifts(runs(lambda _, at: 1.3 if 12 <= at < 19 else 1.0, days=30))
+
+
+def test_what_is_measured_of_a_run_is_one_configuration() -> None:
+    """Two configurations are not four where runs tell their total time and their speed."""
+    both = [
+        run._replace(configuration=run.configuration._replace(metric=(metric,)))
+        for run in runs(since(12, 1.3), several=2)
+        for metric in "ab"
+    ]
+    assert shift(both) is None
+    three = [
+        run._replace(configuration=run.configuration._replace(metric=(metric,)))
+        for run in runs(since(12, 1.3), several=3)
+        for metric in "ab"
+    ]
+    found = shift(three)
+    assert found is not None
+    assert found.configurations == 3
+    assert found.interval == pytest.approx(shift(runs(since(12, 1.3), several=3)).interval, rel=0.01)  # type: ignore[union-attr]
 
 
 def test_a_sentence_names_the_commands() -> None:
     """With names that a shell would split in quotes."""
-    text = sentence(Shift(FIRST, 0.87, (0.85, 0.89), (5, 6), {"a": 0.87}), "my cluster", "solver")
+    one = Shift(FIRST, 0.87, (0.85, 0.89), (5, 6), {Configuration("solver", ()): 0.87})
+    text = sentence(one, "my cluster", "solver")
     assert text.startswith(
         f"runs of 'solver' on my cluster take 13% less time since {date_of(FIRST)} (11 to 15%; 1 configuration on 5 days"
     )
     assert f"--until {date_of(FIRST - 1)}" in text
     assert "--where 'system=my cluster' --where application=solver" in text
+    between = sentence(replace(one, after=FIRST - 9, until=FIRST + 9), "my cluster", "solver")
+    assert f"doubt --since {date_of(FIRST)} --until {date_of(FIRST + 8)} --where" in between
+    assert f"--since {date_of(FIRST - 9)} --until {date_of(FIRST - 1)} the earlier ones" in between
 
 
 def test_a_sentence_tells_the_interval_from_its_near_edge() -> None:
@@ -170,5 +247,6 @@ def test_records_that_are_compared() -> None:
     ]
     rate = run | {"metric": "throughput", "unit": "samples/s"}
     (made,) = on_systems((record, FIRST * 86_400_000_000) for record in [run, rate, *(run | other for other in others)]).values()
-    assert [(one.application, one.day, one.cost) for one in made] == [("solver", FIRST, 4.0), ("solver", FIRST, 0.25)]
+    assert [(one.configuration.application, one.day, one.cost) for one in made] == [("solver", FIRST, 4.0), ("solver", FIRST, 0.25)]
     assert made[0].configuration != made[1].configuration
+    assert made[0].configuration.run == made[1].configuration.run

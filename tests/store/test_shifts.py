@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 
 from modak import knowledge
+from modak.facts import Shifted
 from modak.perfmodel import predict
 from modak.perfmodel.matching.questions import Question
 from modak.store import Store, shifts
@@ -42,6 +43,11 @@ def on_two_nodes(store: Store, application: str = "solver") -> float:
     return float(predict(store.models(application), Question({}), [2]).value[0])
 
 
+def shifted(store: Store, application: str = "solver") -> Shifted | None:
+    """The shift to which results of an application are scaled."""
+    return store.models(application)[0].shifted
+
+
 @pytest.mark.parametrize("rate", [False, True])
 def test_models_scale_what_is_older_than_a_shift(store: Store, *, rate: bool) -> None:
     """Of times and of rates; a load says so once there are results enough, and the facts of a request tell it."""
@@ -50,9 +56,9 @@ def test_models_scale_what_is_older_than_a_shift(store: Store, *, rate: bool) ->
     (note,) = load(store, rows(AFTER[3:], rate=rate))
     assert note.startswith("runs of 'solver' on here take 20% longer since 2026-03-11 (")
     assert on_two_nodes(store) == pytest.approx(240, rel=0.01)
-    (found,) = store.shifted("solver")
-    assert (found.series.system, found.since, round(found.ratio, 2)) == ("here", date(2026, 3, 11), 1.2)
-    assert store.shifted("other") == ()
+    found = shifted(store)
+    assert found is not None
+    assert (found.since, round(found.ratio, 2)) == (date(2026, 3, 11), 1.2)
 
 
 def test_what_says_no_time_is_not_scaled(store: Store) -> None:
@@ -60,7 +66,7 @@ def test_what_says_no_time_is_not_scaled(store: Store) -> None:
     untimed = rows(AFTER).replace(",2026-03-", ",").replace(",11\n", ",\n")
     assert load(store, "".join(f"{line.rpartition(',')[0]},\n" for line in untimed.splitlines())) == ()
     load(store, rows(BEFORE), rows(AFTER), "solver,here,64,wall_time,s,50,\n")
-    assert store.shifted("solver")
+    assert shifted(store)
     assert float(predict(store.models("solver"), Question({}), [64]).value[0]) == pytest.approx(50, rel=0.01)
 
 
@@ -73,21 +79,23 @@ def test_somebody_settles_a_shift(store: Store, judgement: Judgement, since: str
     load(store, rows(BEFORE), rows(AFTER))
     chosen = Measured(since, until, {"system": "here"})
     store.judge(judgement, chosen, ME, "the update")
-    assert store.shifted("solver") == ()
+    assert shifted(store) is None
     assert on_two_nodes(store) == pytest.approx(seconds, rel=0.01)
     store.judge("unmark", chosen, ME)
     assert on_two_nodes(store) == pytest.approx(240, rel=0.01)
 
 
 def test_applications_are_pooled_on_a_system(store: Store, known: knowledge.Knowledge) -> None:
-    """Under all of its names; an application that is not slower keeps its values, and one that ran on one side only does."""
+    """Under all of its names; an application that is not slower keeps its values. What one that nobody ran since takes now is unsure."""
     (system,) = [one.model_copy(update={"aliases": ("sng",)}) for one in known.systems if one.name == "hlrs-testbed"]
     store.add([system], ME)
     slow = [rows([*BEFORE, *AFTER], "sng" if number % 2 else "hlrs-testbed", application=f"slow{number}") for number in range(4)]
     same = rows([*BEFORE, *AFTER], "sng", application="same", slower=1)
     (note,) = load(store, *slow, same, rows(BEFORE, "sng", application="old"))
     assert note.startswith("runs on hlrs-testbed take 20% longer since 2026-03-11 (")
-    assert [on_two_nodes(store, name) for name in ("slow0", "slow1", "same", "old")] == pytest.approx([240, 240, 200, 200], rel=0.01)
+    assert [on_two_nodes(store, name) for name in ("slow0", "slow1", "same", "old")] == pytest.approx([240, 240, 200, 240], rel=0.01)
+    assert [shifted(store, name) is None for name in ("slow0", "same", "old")] == [False, True, False]
+    assert [store.models(name)[0].unsure > 0.05 for name in ("slow0", "old")] == [False, True]
 
 
 def test_what_ran_under_another_name_of_its_system_is_the_same(store: Store, known: knowledge.Knowledge) -> None:
@@ -108,9 +116,22 @@ def test_of_many_runs_some_of_each_time_are_looked_at(store: Store, monkeypatch:
     (note,) = load(store, repeated, rows([10, 16], rate=True))
     assert "since 2026-03-11" in note
     assert on_two_nodes(store) == pytest.approx(240, rel=0.02)
-    assert {one.series.metric for one in store.shifted("solver")} == {"wall_time", "throughput"}
+    assert all(one.shifted for one in store.models("solver"))
     load(store, rows([17]), *(rows([17], f"s{number}") for number in range(20)))
     assert on_two_nodes(store) == pytest.approx(240, rel=0.02)
+
+
+def test_of_many_series_some_are_looked_at_and_all_are_scaled(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those of one load not the first ones, which may all be of one application, and none that ran on one day only."""
+    monkeypatch.setattr(shifts, "MOST_SERIES", 5)
+    once = [rows([10], application=f"once{number}") for number in range(20)]
+    (note,) = load(store, *once, *(rows([*BEFORE, *AFTER], application=f"s{number}") for number in range(20)))
+    assert note.startswith("runs on here take 20% longer since 2026-03-11")
+    names = [f"{kind}{number}" for kind in ("s", "once") for number in range(20)]
+    assert all(shifted(store, name) for name in names)
+    (note,) = load(store, rows([17], application="s7"))
+    assert note.startswith("runs on here take 20% longer")
+    assert all(shifted(store, name) for name in names)
 
 
 def test_a_load_tells_of_its_own_applications(store: Store) -> None:
@@ -133,20 +154,45 @@ def test_what_other_results_show_has_models_fitted_again(store: Store) -> None:
 def test_a_shift_that_is_about_as_large_stays_as_it_was_noted(store: Store) -> None:
     """So that not each further run has all series of a system fitted again."""
     load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], application="heat"))
-    before = store.shifted("heat")
+    before = shifted(store, "heat")
+    assert before is not None
     load(store, rows(range(17, 27), slower=1.205), rows(range(17, 27), slower=1.205, application="heat"))
-    assert store.shifted("heat") == before
+    assert shifted(store, "heat") == before
 
 
 def test_what_is_not_looked_at_keeps_its_shift(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A load looks at the series that changed last, up to a number; without any runs that models use there is none."""
+    """A load looks at the series that ran last, up to a number; without any runs that models use there is none."""
     load(store, rows([*BEFORE, *AFTER], application="heat"))
     with monkeypatch.context() as patched:
         patched.setattr(shifts, "MOST_SERIES", 1)
-        load(store, rows([*BEFORE, *AFTER]))
-    assert store.shifted("heat")
+        load(store, rows([*BEFORE, *AFTER, 17]))
+        assert shifted(store, "heat")
+    load(store, "heat,here,2,wall_time,s,200,\n")
     store.judge("doubt", Measured("2026-03-01", None, {"application": "heat"}), ME, "another machine")
-    assert store.shifted("heat") == ()
+    assert shifted(store, "heat") is None
+
+
+def test_a_machine_that_was_repaired_is_as_it_was(store: Store) -> None:
+    """Runs took longer for ten days: what is older counts as it is, and these days as what they would have been without."""
+    notes = load(
+        store, rows([*BEFORE, *AFTER, *range(17, 21)]), rows(range(21, 27), slower=1), "solver,here,64,wall_time,s,50,2026-03-05\n"
+    )
+    assert [" ".join(note.split()[6:11]) for note in notes] == ["20% longer since 2026-03-11 (19", "17% less time since 2026-03-21"]
+    assert on_two_nodes(store) == pytest.approx(200, rel=0.01)
+    assert float(predict(store.models("solver"), Question({}), [64]).value[0]) == pytest.approx(50, rel=0.01)
+    found = shifted(store)
+    assert found is not None
+    assert (found.since, round(found.ratio, 2)) == (date(2026, 3, 21), 0.83)
+
+
+def test_what_is_measured_of_a_run_is_one_configuration(store: Store) -> None:
+    """Two numbers of nodes are two, also if runs tell their time and their speed; each series is scaled."""
+    one = [line for line in rows([*BEFORE, *AFTER]).splitlines(keepends=True) if line.split(",")[2] in ("1", "2")]
+    both = [line for line in rows([*BEFORE, *AFTER], rate=True).splitlines(keepends=True) if line.split(",")[2] in ("1", "2")]
+    assert load(store, *one, *both) == ()
+    (note,) = load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], rate=True))
+    assert "; 4 configurations on" in note
+    assert all(curve.shifted for curve in store.models("solver"))
 
 
 def test_what_somebody_confirmed_is_not_scaled(store: Store) -> None:

@@ -66,6 +66,12 @@ def test_sizes_of_a_model_are_a_range_where_there_are_several(sizes: list[float]
     assert row[columns.index("sizes")] == shown
 
 
+def test_models_that_are_scaled_say_to_what() -> None:
+    """Since when runs take longer."""
+    columns, (row,) = listings.table("models", [{**MODEL, "shifted": {"since": "2026-03-11", "ratio": 1.2}}])
+    assert dict(zip(columns, row, strict=True))["scaled"] == "20% longer since 2026-03-11"
+
+
 def test_models_that_look_equal_are_told_apart() -> None:
     """By the columns of their results in which they differ, and by no others."""
     runs = (("mpich", "8"), ("openmpi", "9"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from modak.arrays import Array, median
-from modak.facts import Layout, Result, SeriesKey
+from modak.facts import Layout, Result, SeriesKey, Shifted
 from modak.grouping import grouped
 from modak.perfmodel.fitting import merging, startup
 from modak.results.metrics import metric_of
@@ -31,7 +32,10 @@ class Cell:
     included: startup.StartUp | None = None
     """The start-up time that is in the values, which are of whole runs; ``None``: not known."""
     unsure: float = 0.0
-    """Relative standard error of all values together, from which a start-up was taken that was not measured itself."""
+    """Relative standard error of all values together, from which a start-up was taken that was not measured itself, or which are scaled to
+    a shift that other series show."""
+    shifted: Shifted | None = None
+    """The shift that values from before are scaled to."""
 
 
 def of_results(results: Iterable[Result]) -> tuple[Cell, ...]:
@@ -143,7 +147,7 @@ def _of_work(cell: Cell, start_up: startup.StartUp, part: Array) -> Cell:
     values = np.array(cell.values)
     values = values / (1 - part) if metric_of(cell.series).is_rate else values * (1 - part)
     starting = np.array(cell.starting or np.zeros_like(values)) + start_up.seconds
-    unsure = start_up.error / start_up.seconds * median(part / (1 - part))
+    unsure = math.hypot(cell.unsure, start_up.error / start_up.seconds * median(part / (1 - part)))
     return replace(cell, values=array("d", values.tolist()), starting=array("d", starting.tolist()), unsure=unsure)
 
 
@@ -189,7 +193,8 @@ def _by_layout(of_run: Sequence[Cell]) -> Mapping[Layout, Sequence[Cell]]:
 def _as_one(layout: Layout, several: Sequence[Cell]) -> Cell:
     """One cell, of those of one series."""
     included = startup.usual([cell.included for cell in several if cell.included])
-    one = Cell(several[0].series, layout, included=included, unsure=min(cell.unsure for cell in several))
+    shifted = next((cell.shifted for cell in several if cell.shifted), None)
+    one = Cell(several[0].series, layout, included=included, unsure=min(cell.unsure for cell in several), shifted=shifted)
     for cell in several:
         one.values.extend(cell.values)
         one.ids.extend(cell.ids)

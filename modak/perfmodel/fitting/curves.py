@@ -15,7 +15,7 @@ from typing import Final, Self
 import numpy as np
 
 from modak.arrays import Array, Flags, median
-from modak.facts import Fact, Layout, Result, SeriesKey
+from modak.facts import Fact, Layout, Result, SeriesKey, Shifted
 from modak.grouping import grouped
 from modak.perfmodel.fitting import scaling, startup
 from modak.perfmodel.fitting.cells import Cell, gathered, of_results
@@ -35,7 +35,7 @@ class Scatter(Fact):
     freedom: float
 
 
-FIT_VERSION: Final = 26
+FIT_VERSION: Final = 27
 """Raised whenever :func:`fit` gives other curves for the same results; stored curves of another version are fitted again."""
 FEW_SIZES: Final = 3
 """With this many sizes or fewer, the series alone says little about scaling: basis ``heuristic``, wide interval."""
@@ -78,7 +78,9 @@ class Curve(Fact):
     included: StartUp | None = None
     """Start-up time of its runs that costs do include, as they are of whole runs; ``None``: unknown."""
     unsure: float = 0.0
-    """Relative standard error of its costs, from which a start-up was taken that was not measured itself."""
+    """Relative standard error of its costs: see :class:`modak.perfmodel.fitting.cells.Cell`."""
+    shifted: Shifted | None = None
+    """The shift that its results from before are scaled to."""
     ranks_per_gpu: float | None = None
     """Of a curve over GPUs with another number of ranks per node for each number of GPUs; ``None``: see ``layout``."""
     threads_on: tuple[tuple[int, int], ...] = ()
@@ -248,6 +250,7 @@ def _curve(part: Part, usual: StartUp | None) -> Curve:
         start_up=_start_up(part.cells) or usual,
         included=startup.usual([cell.included for cell in part.cells if cell.included]),
         unsure=max(cell.unsure for cell in part.cells),
+        shifted=next((cell.shifted for cell in part.cells if cell.shifted), None),
     )
 
 
