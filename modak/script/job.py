@@ -68,8 +68,8 @@ def _body(job: JobSpec, scheduler: Scheduler, launcher: Launcher, around: Surrou
     starter = _started_by(job, launcher.inside(job, scheduler))
     return (
         *preamble(scheduler.submit_dir, scheduler.submit[0]),
+        *timer(job, scheduler),  # before the trap at exit: a process that is ended as it begins would run that, too
         *ending(job, scheduler, timed(job, scheduler)),
-        *timer(job, scheduler),
         *around.lines,
         *(() if job.pre else starter),
         *scratch(job, scheduler),

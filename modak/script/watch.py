@@ -36,10 +36,9 @@ modak_signal() {
 """A run that got the signal may have stopped early: the report says so."""
 _TIMER: Final = """
 modak_timer() {
-    trap 'kill "${MODAK_NAP}"' TERM
+    trap 'kill "$!"; exit' TERM
     sleep "$(($1 - SECONDS))" &
-    MODAK_NAP=$!
-    wait "${MODAK_NAP}" && kill -s "$2" "$$"
+    wait "$!" && kill -s "$2" "$$"
 }
 modak_untimed() {
     test -z "${MODAK_TIMER:-}" || kill "${MODAK_TIMER}" 2>/dev/null

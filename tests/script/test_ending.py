@@ -800,7 +800,10 @@ def test_the_script_s_own_timer_where_a_scheduler_sends_nothing(tmp_path: Path) 
     done = ran(render(replace(ASKED, attributes=attributes, checkpoint=parse("touch stop")), "shell").text, tmp_path)
     assert done.returncode == 0, done.stderr
     early = replace(ASKED, attributes=replace(attributes, wall_time_s=7261), command=("true",))
-    assert ran(render(early, "shell").text, tmp_path).returncode == 0  # would not return while a sleep holds its streams
+    text = render(early, "shell").text
+    assert ran(text, tmp_path).returncode == 0  # would not return while a sleep holds its streams
+    # a timer that is ended as it begins, by a check that fails at once, would write a result of its own
+    assert text.index("MODAK_TIMER=$!") < text.index("trap modak_end EXIT")
 
 
 # --- staging -------------------------------------------------------------------------------------------------------------------

@@ -18,6 +18,18 @@ unset BASH_ENV ENV CDPATH
 cd -- "${SGE_O_WORKDIR:?submit this script with qsub}"
 modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
+# --- timer: the scheduler does not signal the script before the time limit
+modak_timer() {
+    trap 'kill "$!"; exit' TERM
+    sleep "$(($1 - SECONDS))" &
+    wait "$!" && kill -s "$2" "$$"
+}
+modak_untimed() {
+    test -z "${MODAK_TIMER:-}" || kill "${MODAK_TIMER}" 2>/dev/null
+}
+modak_timer 3480 USR1 >/dev/null 2>&1 &
+MODAK_TIMER=$!
+
 # --- at exit, however the job ends
 modak_end() {
     MODAK_STATUS=$?
@@ -32,19 +44,6 @@ modak_end() {
     exit "${MODAK_STATUS}"
 }
 trap modak_end EXIT
-
-# --- timer: the scheduler does not signal the script before the time limit
-modak_timer() {
-    trap 'kill "${MODAK_NAP}"' TERM
-    sleep "$(($1 - SECONDS))" &
-    MODAK_NAP=$!
-    wait "${MODAK_NAP}" && kill -s "$2" "$$"
-}
-modak_untimed() {
-    test -z "${MODAK_TIMER:-}" || kill "${MODAK_TIMER}" 2>/dev/null
-}
-modak_timer 3480 USR1 >/dev/null 2>&1 &
-MODAK_TIMER=$!
 
 # --- environment
 export OMP_NUM_THREADS=2
