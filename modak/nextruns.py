@@ -165,7 +165,8 @@ def _predicted(request: Request, target: Target, facts: Facts, chosen: Shape) ->
     image_for = partial(no_image, request, facts, target)
     measured = with_switches(found, request, target, facts.tried, image_for)
     too_few = most_without_memory(request, target, found, facts)
-    candidates = _runnable(with_unmeasured(request, target, measured, image_for, chosen, too_few), request, target, facts)
+    wider = with_unmeasured(request, target, measured, image_for, chosen, too_few, facts.models)
+    candidates = _runnable(wider, request, target, facts)
     evidence = score(request, target, columns(request, target, after_failures(request, target, candidates, facts), facts))
     return request, Decision(target, evidence, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
 

@@ -26,7 +26,7 @@ def one_run(request: Request, run: Shape | Configuration) -> dict[str, Any]:
     build = {"build": BUILD} if run.opt_build else {}
     precision = run.precision if work.precision == "auto" else work.precision
     compiler = {"compiler": run.compiler} if is_build(run.compiler) else {}
-    changes = {"precision": precision, "params": {**work.params, **build}, **compiler}
+    changes = {"precision": precision, "params": {**work.params, **build, **dict(run.params or ())}, **compiler}
     return {
         "objective": Objective(),
         "options": _switched(request, run.compiler),

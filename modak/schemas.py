@@ -217,6 +217,7 @@ def _site_resources(field: Schema) -> Schema:
 _WRITTEN_OTHERWISE: Final[Mapping[tuple[str, str], Callable[[Schema], Schema]]] = {
     ("JobOptions", "signal"): _signal,
     ("JobOptions", "site_resources"): _site_resources,
+    ("Workload", "batch_size"): lambda field: {**field, "anyOf": [*field["anyOf"], {"const": "auto"}]},
     ("Workload", "params"): lambda field: {**field, "additionalProperties": _PARAMETER},
     ("Target", "job_scheduler_type"): partial(_plugin, "schedulers"),
     ("Target", "container_runtime"): partial(_plugin, "runtimes"),

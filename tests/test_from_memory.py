@@ -172,7 +172,7 @@ SAID: dict[str, tuple[Any, ...]] = {
     "optimisation.workload.steps": (*ONES, 1e6),
     "optimisation.workload.samples": (*ONES, 1e6),
     "optimisation.workload.amount": ("1 ns", "500 ns", "2e6 steps"),
-    "optimisation.workload.batch_size": (*ONES, 64),
+    "optimisation.workload.batch_size": (*ONES, 64, "auto"),
     "optimisation.workload.precision": ("fp32", "fp16", "FP16", "auto"),
     "optimisation.workload.compiler": ("xla", "gcc-8.3", "XLA"),
     "optimisation.workload.params": (

@@ -341,9 +341,9 @@ def _assumed(chosen: Chosen) -> str | None:
 def _batch(chosen: Chosen) -> str | None:
     """Results that do not state their batch size, where one is asked for; or that do, where none is."""
     asked, curve, used = chosen.request.optimisation.workload.batch_size, chosen.curve, chosen.shape.batch_size
-    if asked is None and used and chosen.is_predicted:
+    if asked is None and used and chosen.is_predicted and "MODAK_BATCH_SIZE" not in line(chosen.request.application.command):
         unset = f"the predicted time, and the job's result, are for a batch size of {used} on each worker, which the script does not set"
-        return f"{unset}: let the command set it, or give yours (workload.batch_size)"
+        return f"{unset}: let the command set it (${{MODAK_BATCH_SIZE}}), or give yours (workload.batch_size)"
     if asked is None or curve is None or curve.estimated or curve.layout.batch_size:
         return None
     unsaid = f"the results behind the time do not state batch_size: theirs may not be the requested {asked}"

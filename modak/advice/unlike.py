@@ -32,7 +32,7 @@ def differences(chosen: Chosen) -> Iterator[str]:
     known = {name: value for name, value in stated.items() if value is not None and value != {}}
     if other := [*(f"{name} {_said(value)}" for name, value in known.items()), *_other_layout(chosen, curve)]:
         yield f"the results differ from this run, so the interval is wider: {', '.join(other)}{_unscaled(chosen, curve, stated)}"
-    asked = {"params": [PARAMETER + name for name in chosen.request.optimisation.workload.params]}
+    asked = {"params": [PARAMETER + name for name in chosen.request.optimisation.workload.named]}
     if silent := [column for name in stated if name not in known for column in asked.get(name, [name])]:
         unsaid = f"the results do not state {', '.join(silent)}, so the interval is wider"
         yield f"{unsaid}: if it is known, {loaded_again(*silent)}"
@@ -67,7 +67,7 @@ def _hidden_trend(chosen: Chosen) -> Iterator[str]:
 
 def _no_sizes(chosen: Chosen, there: Mapping[str, str]) -> Iterator[str]:
     """Numbers of the request that cannot be sizes of its problem, where results have sizes: ``there`` are their parameters."""
-    asked = parameters(chosen.request.optimisation.workload.params)
+    asked = parameters(chosen.request.optimisation.workload.named)
     for name, text in asked.items():
         if magnitude(there.get(name)) and magnitude(text) is None and _is_number(text):
             follow = "the time does not follow the trend over problem sizes"

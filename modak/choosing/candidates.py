@@ -19,6 +19,7 @@ from modak.choosing.counts import StatedCounts, check_limits, stated_counts
 from modak.choosing.grids import check_room, node_counts, only_one_node, why_one_node, with_room
 from modak.choosing.measured import evidence_shapes, ran_single_threads, was_measured_on
 from modak.choosing.mpi import host_mpi
+from modak.choosing.openparams import on_multiples, without_value
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_labels
@@ -96,8 +97,9 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     found = _fitting(search, _shapes(search, measured))
     if measured and not with_room(search, found.shapes, queued=True):
         found = _fuller(search, found)
-    shapes = check_room(search, found.shapes)
-    grids = tuple(node_counts(search, shape)[: 1 if shape in found.serial else None] for shape in shapes)
+    shapes = check_room(search, tuple(shape for shape in found.shapes if shape.params) or found.shapes)
+    pairs = [(shape, node_counts(search, shape)[: 1 if shape in found.serial else None]) for shape in shapes]
+    shapes, grids = zip(*on_multiples(request, pairs, [curve for curve in curves if was_measured_on(curve, target)]), strict=True)
     largest = max(int(grid[-1]) for grid in grids)
     of_host = other_mpi if any(shape.mpi_from != "container" for shape in shapes) else ()
     return Candidates(
@@ -110,7 +112,14 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
             *why_one_node(search, scales=not curves or largest > 1),
             *why_partition(request, target, curves),
         ),
-        warnings=(*counts.warnings, *of_host, *found.warnings, *of_problem, *_several_processes(search, shapes, largest)),
+        warnings=(
+            *counts.warnings,
+            *of_host,
+            *found.warnings,
+            *of_problem,
+            *without_value(request, shapes, curves),
+            *_several_processes(search, shapes, largest),
+        ),
         problem=problem,
         distributed=search.distributed,
         single_threaded=search.single_threaded,

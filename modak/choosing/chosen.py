@@ -82,6 +82,8 @@ class Chosen:
 
 def chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
     """The best candidate of a decision; without ``software`` its image is not chosen yet."""
+    work = request.optimisation.workload
+    request = with_problem(request, Problem(work.dataset, {**work.params, **dict(decision.shape.params)}))
     prediction = decision.evidence.prediction(decision.best)
     found = decision.evidence.predictions_at(decision.best)
     unmeasured = decision.facts.doubted and prediction.basis != "measured"
@@ -119,9 +121,9 @@ def _hides_trend(request: Request, decision: Decision) -> tuple[str, ...]:
     found, work = decision.evidence.predictions_at(decision.best), request.optimisation.workload
     if found.curve is None or found.problem_sizes or not {"dataset", "params"} & {*found.differences}:
         return ()
-    params = [PARAMETER + name for name, value in work.params.items() if magnitude(parameter(value)) is None]
+    params = [PARAMETER + name for name, value in work.named.items() if magnitude(parameter(value)) is None]
     texts = [*(["dataset"] if work.dataset and tells_of_work(found.curve) else []), *params]
-    has_numbers = len(params) < len(work.params)
+    has_numbers = len(params) < len(work.named)
     if not (has_numbers and texts and _follows_trend_without(texts, request, decision)):
         return ()
     needed = [name for name in texts if not _follows_trend_without({*texts} - {name}, request, decision)]

@@ -203,7 +203,7 @@ def ranking_of(
 
 def _candidates(asked: Essence, counts: Counts, target: Target, facts: Prepared) -> Candidates:
     """What can run there, including switches. The candidates for a given number of nodes follow from those for another number, unless they
-    depend on it, as switches do that results decide."""
+    depend on it, as switches and parameters do that results decide."""
 
     def enumerated() -> Candidates:
         request = with_counts(asked.request, counts)
@@ -212,7 +212,8 @@ def _candidates(asked: Essence, counts: Counts, target: Target, facts: Prepared)
         return with_switches(found, request, target, facts.tried, partial(no_image, request, facts, target))
 
     nodes, named, ranks = counts
-    of_their_size = named or ranks or asked.request.application.allowed_ranks or left_open(asked.request)
+    by_results = left_open(asked.request) or asked.request.optimisation.workload.open_params
+    of_their_size = named or ranks or asked.request.application.allowed_ranks or by_results
     if nodes is None or of_their_size:
         return enumerated()
     return on_nodes(facts.candidates.get((asked, nodes > 1), enumerated), nodes, asked.request, target)
@@ -244,6 +245,7 @@ def choice_of(decision: Decision, index: int, software: Software | None = None, 
         precision=shape.precision,
         image=image,
         batch_size=shape.batch_size,
+        params=dict(shape.params) or None,
         global_batch=shape.global_batch(nodes, ranks),
         workers=shape.workers(nodes, ranks),
         opt_build=shape.opt_build or None,

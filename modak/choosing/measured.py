@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from modak.choosing.openparams import one_spelling, values_of, with_values
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import (
     allowed_compilers,
@@ -51,16 +52,19 @@ def _evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], 
     here = [curve for curve in curves if was_measured_on(curve, target)]
     own = [curve for curve in here if _same_framework(curve, found) and (is_allowed(curve.series.compiler, allowed) or None not in allowed)]
     spelt = _spelt(own)
+    own = with_values(own, request)
+    values = one_spelling(own, request)
     those = _comparable(own, curves, request, allowed) or filter(_tells_layout, own)
     for known in dict.fromkeys(shape for curve in those for shape in _shapes_of(curve, target.node, request)):
-        shape = replace(known, framework=front_end, compiler=spelt.get(same_name(known.compiler), known.compiler))
+        compiler, params = spelt.get(same_name(known.compiler), known.compiler), values[known.params]
+        shape = replace(known, framework=front_end, compiler=compiler, params=params)
         yield _as_asked(shape, request, allowed, host)
 
 
 def _comparable(own: Sequence[Curve], known: Sequence[Curve], request: Request, allowed: frozenset[str | None]) -> list[Curve]:
     """Of a system's ``own`` curves those that agree with the request, and those of other problem sizes that can be compared with them, or
     all of these if nobody ran the problem."""
-    of_text = of_exact_text(own, known, parameters(request.optimisation.workload.params))
+    of_text = of_exact_text(own, known, parameters(request.optimisation.workload.named))
     same = [curve for curve in of_text if _agrees(curve, request, allowed)]
     named = [curve for curve in of_text if _names_problem(curve, request) and _same_otherwise(curve, request) and _tells_layout(curve)]
     of_problem = [curve for curve in same if _names_problem(curve, request)]
@@ -88,20 +92,20 @@ def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], reques
     """Of the curves of other problem sizes, those whose layout can be compared with the layouts of this problem: it was measured at several
     sizes, or at one where one of these was, too. A time of one other size alone tells nothing of this one.
     """
-    asked = parameters(request.optimisation.workload.params)
+    asked = parameters(request.optimisation.workload.named)
     sized = [(curve, number_ratios(asked, curve.series.params)) for curve in curves if is_allowed(curve.series.compiler, allowed)]
     found = [(curve, tuple(ratios.items())) for curve, ratios in sized if ratios]
     sizes: dict[Hashable, set[Hashable]] = defaultdict(set)
     for curve, size in found:
-        sizes[_way_to_run(curve)].add(size)
-    ways = {_way_to_run(curve) for curve in of_problem}
+        sizes[_way_to_run(curve, request)].add(size)
+    ways = {_way_to_run(curve, request) for curve in of_problem}
     shared = {size for way in ways for size in sizes.get(way, ())}
-    return [curve for curve, _ in found if len(own := sizes[_way_to_run(curve)]) > 1 or not shared.isdisjoint(own)]
+    return [curve for curve, _ in found if len(own := sizes[_way_to_run(curve, request)]) > 1 or not shared.isdisjoint(own)]
 
 
-def _way_to_run(curve: Curve) -> Hashable:
-    """What curves of one layout and build have in common, whatever the problem."""
-    return curve.layout, curve.scale, same_name(curve.series.compiler)
+def _way_to_run(curve: Curve, request: Request) -> Hashable:
+    """What curves of one layout, build and values of the open parameters have in common, whatever the problem."""
+    return curve.layout, curve.scale, same_name(curve.series.compiler), values_of(curve, request)
 
 
 def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:
@@ -128,12 +132,12 @@ def was_measured_on(curve: Curve, target: Target) -> bool:
 def agreeing(curves: Sequence[Curve], request: Request) -> Iterable[Curve]:
     """Curves, measured anywhere, that do not contradict the request in workload, MPI library or compiler."""
     allowed = allowed_compilers(request)
-    of_text = of_exact_text(curves, curves, parameters(request.optimisation.workload.params))
+    of_text = of_exact_text(curves, curves, parameters(request.optimisation.workload.named))
     return (curve for curve in of_text if _agrees(curve, request, allowed))
 
 
 def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> bool:
-    there, asked = curve.series.params, parameters(request.optimisation.workload.params)
+    there, asked = curve.series.params, parameters(request.optimisation.workload.named)
     same_params = all(name not in there or same_value(there[name], text) for name, text in asked.items())
     return same_params and _same_otherwise(curve, request) and is_allowed(curve.series.compiler, allowed)
 
@@ -167,7 +171,7 @@ def _same_framework(curve: Curve, found: Carrier | None) -> bool:
 
 def _names_problem(curve: Curve, request: Request) -> bool:
     """Whether the results give a value for each parameter that the request names."""
-    return all(name in curve.series.params for name in request.optimisation.workload.params)
+    return all(name in curve.series.params for name in request.optimisation.workload.named)
 
 
 def _same_otherwise(curve: Curve, request: Request) -> bool:
@@ -266,5 +270,6 @@ def _shape_of(curve: Curve, layout: Layout, node: Node | None, request: Request)
         framework_version=series.framework_version,
         precision=series.precision,
         batch_size=layout.batch_size,
+        params=values_of(curve, request),
         origin="evidence" if tells_layout else "assumed",
     )

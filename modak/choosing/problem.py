@@ -82,11 +82,11 @@ def _params(work: Workload, curves: Sequence[Curve]) -> tuple[Mapping[str, float
 
 def _nearest_problems(request: Request, curves: Iterable[Curve], places: Collection[str]) -> list[Curve]:
     """The measured curves that give a time: of the requested parameters, in ``places``, of the nearest size, as far as there are any."""
-    asked = parameters(request.optimisation.workload.params)
+    asked = parameters(request.optimisation.workload.named)
     usable = [one for one in curves if one.estimated is None and units(request, one) is not None]
     of_text = of_exact_text(usable, usable, asked)
     known = [one for one in of_text if _has_params(one, asked)] or of_text or usable
-    return _of_nearest_size([one for one in known if same_name(one.series.system) in places] or known, asked)
+    return of_nearest_size([one for one in known if same_name(one.series.system) in places] or known, asked)
 
 
 def _of_framework(curve: Curve, request: Request) -> bool:
@@ -111,7 +111,7 @@ def _has_params(curve: Curve, asked: Mapping[str, str]) -> bool:
     return all(same_value(curve.series.params.get(name), text) for name, text in asked.items())
 
 
-def _of_nearest_size(curves: Sequence[Curve], asked: Mapping[str, str]) -> list[Curve]:
+def of_nearest_size(curves: Sequence[Curve], asked: Mapping[str, str]) -> list[Curve]:
     """The curves whose numbers are those of the parameters, or nearest to them, of the curves that differ from these in numbers alone."""
     away = [(one, ratios) for one in curves if (ratios := number_ratios(asked, one.series.params)) is not None]
     return next((of_size for _, of_size in nearest_first(away)), [])
@@ -168,7 +168,7 @@ def unmeasured(request: Request, curve: Curve) -> str:
     parameters (another algorithm ran it, perhaps). ``curve`` is the nearest one."""
     setting = recorded(request)
     there = curve.series.params
-    asked = {name: value for name, value in {**request.optimisation.workload.params, **setting}.items() if name in there}
+    asked = {name: value for name, value in {**request.optimisation.workload.named, **setting}.items() if name in there}
     other = {name for name, value in asked.items() if not same_value(there[name], parameter(value))}
     tuned, texts = other & setting.keys(), sorted(name for name in other - setting.keys() if magnitude(parameter(asked[name])) is None)
     if tuned and tuned == other:

@@ -26,6 +26,7 @@ from modak.choosing.workload import MOST_NAMED, with_problem
 from modak.dsl import Choice, Request
 from modak.perfmodel.fitting.precisions import USUAL_PRECISION, same_precision
 from modak.text.amounts import cell, counted, listed, share, span
+from modak.text.choices import named
 
 SMALL_PART: Final = 0.5
 """A job that takes no more than this of its nodes is told so where it is unknown whether it is charged for whole ones."""
@@ -47,6 +48,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     lines += _part_line(request, decision, shape)
     lines += _cores_line(request, decision, shape)
     lines += _build_line(request, decision, shape)
+    lines += _params_line(decision, shape)
     lines.append(_nodes_line(decision, choice))
     lines += _stopped_line(request, decision)
     lines += _start_line(decision, choice)
@@ -271,6 +273,14 @@ def _build_line(request: Request, decision: Decision, shape: Shape) -> Iterator[
     yield f"build: {shape.compiler}{_against(decision, rivals, ', ')}"
 
 
+def _params_line(decision: Decision, shape: Shape) -> Iterator[str]:
+    """Which values of the open parameters were chosen, and how long others take at the same size, each in its best layout."""
+    if shape.params:
+        values = {index: decision.shape_at(index).params for index in _same_size(decision)}
+        rivals = {index: named(params) for index, params in values.items() if params != shape.params}
+        yield f"parameters: {named(shape.params)}{_against(decision, rivals, '; ')}"
+
+
 def described(decision: Decision, index: int) -> str:
     """A candidate in words: nodes, layout, switches that are on, and the batch and the framework's version if candidates differ in them."""
     shape, nodes = decision.shape_at(index), decision.nodes_at(index)
@@ -278,7 +288,8 @@ def described(decision: Decision, index: int) -> str:
     versions = {each.framework_version for each in decision.candidates.shapes}
     batch = f"batch size {shape.batch_size}" if shape.batch_size and len(batches) > 1 else None
     version = f"framework version {shape.framework_version}" if shape.framework_version and len(versions) > 1 else None
-    on = [text for text in (version, shape.compiler, shape.precision, "opt-build" if shape.opt_build else None, batch) if text]
+    build = "opt-build" if shape.opt_build else None
+    on = [text for text in (version, shape.compiler, shape.precision, build, batch, named(shape.params)) if text]
     return f"{counted(nodes, 'node')} x {_shape_text(decision, index)}{' with ' if on else ''}{', '.join(on)}"
 
 

@@ -254,7 +254,7 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
     those for the sizes around it.
     """
     nodes = candidates.given.nodes
-    if asked is None or not nodes:
+    if asked is None or not nodes or request.optimisation.workload.open_params:
         return _columns(request, target, candidates, facts)
     first = nodes - (nodes - 1) % BLOCK
     sizes = np.arange(first, first + BLOCK)
@@ -468,7 +468,7 @@ def question(request: Request, target: Target, shape: Shape) -> Question:
         "system": target.name,
         "partition": target.partition.name if target.partition else None,
         "dataset": work.dataset,
-        "params": parameters(work.params) or None,
+        "params": {**parameters(work.named), **dict(shape.params)} or None,
         "framework": shape.framework or (framework.framework if framework else None),
         "framework_version": shape.framework_version,
         "compiler": shape.compiler,

@@ -8,6 +8,8 @@ from typing import Literal
 
 from modak.facts import Layout
 
+Params = tuple[tuple[str, str], ...]
+"""Names and values of parameters, in the order of the names."""
 Origin = Literal["evidence", "assumed", "raised", "fuller", "request", "topology", "plan"]
 """Where a shape comes from.
 
@@ -38,6 +40,8 @@ class Shape:
     framework_version: str | None = None
     precision: str | None = None
     batch_size: int | None = None
+    params: Params = ()
+    """The parameters that the request leaves open, with values that were measured together; empty: unknown."""
     opt_build: bool = False
     """Whether results suggest an image that is built from source for the processor."""
     inferred: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""Unmeasured candidates that are worth measuring: open switches on or off, other layouts, powers of two of nodes."""
+"""Unmeasured candidates that are worth measuring: open switches on or off, other layouts and parameters, powers of two of nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -13,6 +13,7 @@ from modak.choosing import memory
 from modak.choosing.candidates import Candidates
 from modak.choosing.grids import only_one_node, taken
 from modak.choosing.mpi import by_mpi, host_mpi
+from modak.choosing.openparams import on_multiples, one_spelling
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
@@ -20,6 +21,7 @@ from modak.choosing.topology import with_few_threads
 from modak.choosing.wishes import is_hybrid, names_openmp
 from modak.dsl import Request
 from modak.facts import Node
+from modak.perfmodel import Curve
 from modak.perfmodel.fitting.precisions import USUAL_PRECISION
 from modak.target import Target
 
@@ -31,15 +33,22 @@ Pair = tuple[Shape, Ints]
 
 
 def with_unmeasured(
-    request: Request, target: Target, found: Candidates, no_image: NoImage, chosen: Shape | None = None, too_few: int = 0
+    request: Request,
+    target: Target,
+    found: Candidates,
+    no_image: NoImage,
+    chosen: Shape | None = None,
+    too_few: int = 0,
+    curves: Sequence[Curve] = (),
 ) -> Candidates:
     """The candidates, followed by unmeasured ones that can run and agree with the request. New layouts run the software of the one that
-    is ``chosen`` today. First runs are also on more nodes than ``too_few``, which had too little memory."""
+    is ``chosen`` today, which is also tried with the parameters of other ``curves``. First runs are also on more nodes than ``too_few``,
+    which had too little memory."""
     mpi, whose = _host_mpi(request, target, found) if found.distributed else (None, None)
     layouts = [
         (replace(shape, mpi=mpi, mpi_from=whose) if mpi else shape, grid) for shape, grid in _layouts(request, target, found, chosen)
     ]
-    new = dict([*_switched(target, found, no_image), *layouts])
+    new = dict([*_switched(target, found, no_image), *layouts, *_other_values(request, found, chosen, curves)])
     serial = {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.serial}  # also with a switch turned
     first = max(FIRST) * max(too_few, 1)
 
@@ -47,7 +56,8 @@ def with_unmeasured(
         alone = (shape.ranks_per_node, shape.threads_per_rank) in serial
         return grid if alone else _sizes(grid, request, target, found, first)
 
-    return found.with_pairs([(shape, sizes(shape, grid)) for shape, grid in (*found.pairs, *new.items())])
+    pairs = [(shape, sizes(shape, grid)) for shape, grid in (*found.pairs, *new.items())]
+    return found.with_pairs(on_multiples(request, [pair for pair in pairs if pair[0].params] or pairs, curves))
 
 
 def _switched(target: Target, found: Candidates, no_image: NoImage) -> Iterator[Pair]:
@@ -89,6 +99,15 @@ def _layouts(request: Request, target: Target, found: Candidates, chosen: Shape 
         shape = replace(like, ranks_per_node=ranks, threads_per_rank=threads, hyperthreads=False, numa_mode=None, origin="plan")
         if (ranks, threads) not in known and memory.obstacle(request, target, shape) is None:
             yield shape, max(found.nodes, key=len)  # serial runs stay on one node
+
+
+def _other_values(request: Request, found: Candidates, chosen: Shape | None, curves: Iterable[Curve]) -> Iterator[Pair]:
+    """What is chosen today with the values of open parameters that were measured together elsewhere: at another problem, on another
+    system."""
+    known = {shape.params for shape in found.shapes}
+    like, grid = min(found.pairs, key=lambda pair: pair[0] != chosen)
+    for values in sorted({*one_spelling(curves, request).values()} - {(), *known}):
+        yield replace(like, params=values, origin="plan"), grid
 
 
 def _leaves_layout_open(request: Request, found: Candidates) -> bool:

@@ -57,6 +57,8 @@ class Configuration(Document):
     """Samples per worker and step."""
     global_batch: Total | None = None
     """Samples of all workers per step."""
+    params: Mapping[str, str] | None = None
+    """Values of the parameters that the request leaves open, as results have them."""
     workers: Total | None = None
     """Number of GPUs, or of ranks on nodes without GPUs: the global batch is this many times a worker's batch."""
     opt_build: bool | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
@@ -13,6 +15,10 @@ from modak.results.metrics import WALL_TIME, Metric, metric
 from modak.results.units import of_all, parse_amount
 from modak.text.grammar import MetricPattern, Name, SoundText
 
+AUTO: Final = "auto"
+"""The value of a parameter that is chosen among the measured ones."""
+GIVEN: Final = ("epochs", "steps", "amount", "samples", "scaling", "build", "baseline")
+"""Parameters that say how much work a run is, or are chosen by other fields."""
 Files = Annotated[int, Field(ge=1, le=10**12, strict=True)]
 
 
@@ -124,7 +130,7 @@ class Workload(Document):
     compiler: CellText | None = None
     """The compiler that the application was built with, as in results: ``gcc-8.3``."""
     params: Annotated[Mapping[Name, Annotated[float, Field(allow_inf_nan=False)] | CellText], Field(max_length=MOST_SET)] = {}
-    """Further parameters of the results, by name."""
+    """Further parameters of the results, by name; ``auto``: the value that results show to be the best."""
     memory_per_rank_gb: Amount | None = None
     """Memory of the node that one rank needs, in GB."""
     memory_per_gpu_gb: Amount | None = None
@@ -133,3 +139,38 @@ class Workload(Document):
     """Other use of a node's memory in GB, such as an image or data unpacked into tmpfs."""
     metric: PrintedMetric | None = None
     """A number in the application's output, or in ``application.metric_file``, to be written into the job's result file."""
+
+    @field_validator("params")
+    @classmethod
+    def _may_be_open(cls, params: Mapping[str, float | str]) -> Mapping[str, float | str]:
+        left = [name for name, value in params.items() if value == AUTO]
+        if given := [name for name in left if name in GIVEN]:
+            raise ValueError(f"{given[0]} is not chosen: auto is for how a program does its work, not for how much, nor for builds")
+        if left and (others := sorted(params.keys() - variables_of(params).values())):
+            raise ValueError(f"{' and '.join(others)} are one variable ({variable_of(others[0])}): auto needs names of its own")
+        return params
+
+    @property
+    def named(self) -> dict[str, float | str]:
+        """The parameters that have a value."""
+        return {name: value for name, value in self.params.items() if value != AUTO}
+
+    @property
+    def open_params(self) -> tuple[str, ...]:
+        """Names of the others, which are chosen."""
+        return tuple(sorted([name for name, value in self.params.items() if value == AUTO]))
+
+
+def variable_of(name: str) -> str:
+    """The variable that has the value of a parameter in a job.
+
+    >>> variable_of("tp"), variable_of("micro-batch")
+    ('MODAK_PARAM_TP', 'MODAK_PARAM_MICRO_BATCH')
+    """
+    return f"MODAK_PARAM_{re.sub('[^A-Z0-9]', '_', name.upper())}"
+
+
+def variables_of(names: Collection[str]) -> dict[str, str]:
+    """The variables of parameters, each with the name of its parameter; without those that several would have."""
+    counts = Counter(variable_of(name) for name in names)
+    return {variable: name for name in names if counts[variable := variable_of(name)] == 1}

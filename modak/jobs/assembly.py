@@ -11,9 +11,9 @@ from modak.choosing.mpi import bound_mpi
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, in_image
 from modak.choosing.wishes import by_torchrun, carrier, distribution, is_said_distributed, mpi_asked, names_openmp
-from modak.dsl import Notice, Request, Signal
+from modak.dsl import Notice, Request, Signal, variables_of
 from modak.errors import Conflict
-from modak.facts import HostMpi, mpi_family
+from modak.facts import HostMpi, mpi_family, parameters
 from modak.jobs import cautions
 from modak.jobs.data import staging, storage, without_room
 from modak.jobs.report import Record, common_columns, report
@@ -116,7 +116,7 @@ def of_size(usual: Configured, target: Target, shape: Shape, nodes: int) -> Conf
     """The common part of the jobs on a number of nodes: all that depends on it, but for whether it is one, is set here."""
     has = changed(usual.spec.resources, nodes=nodes, total_ranks=total_ranks(usual.request, shape, nodes))
     _, why = choose_launcher(usual.request, target, has.ranks)
-    spec = changed(usual.spec, resources=has, values=_values(usual.request, has))
+    spec = changed(usual.spec, resources=has, values=_values(usual.request, has, shape))
     return replace(usual, spec=spec, record={**usual.record, "nodes": nodes}, decisions=(why, *usual.decisions))
 
 
@@ -314,15 +314,18 @@ def _framework_environment(request: Request) -> Mapping[str, str]:
     return {name: value for items in pairs for name, value in items}
 
 
-def _values(request: Request, resources: Resources) -> Mapping[str, str]:
+def _values(request: Request, resources: Resources, shape: Shape) -> Mapping[str, str]:
     """Exported variables that rule texts may read, the same for all runs of a configuration."""
     named = request.application.app_tag or request.workload_name
+    params = {**parameters(request.optimisation.workload.named), **dict(shape.params)}
     return {
         **({"MODAK_APPLICATION": named} if named else {}),
         "MODAK_NODES": str(resources.nodes),
         "MODAK_RANKS": str(resources.ranks),
         "MODAK_RANKS_PER_NODE": str(resources.ranks_per_node),
         "MODAK_THREADS": str(resources.threads_per_rank),
+        **({"MODAK_BATCH_SIZE": str(shape.batch_size)} if shape.batch_size else {}),
+        **{variable: params[name] for variable, name in variables_of(params).items()},
     }
 
 

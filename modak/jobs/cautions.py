@@ -15,7 +15,7 @@ from modak.choosing.openswitch import stated_beyond
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
 from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, is_said_distributed, is_within_one_process, library, mpi_asked
-from modak.dsl import Notice, Request
+from modak.dsl import Notice, Request, variable_of
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.data import addresses
 from modak.jobs.spec import JobSpec
@@ -108,7 +108,8 @@ def of_request(request: Request, expanded: Collection[str], spec: JobSpec) -> tu
         *_secrets(request),
     )
     of_metric = (*_unread(request), *_cut_off(request), *_of_no_gpu(request, spec))
-    return (*addresses(request), *of_metric, *_unset(request, expanded), *of_program, *_around(request, spec))
+    of_values = (*_unset(request, expanded), *_not_taken(request, spec))
+    return (*addresses(request), *of_metric, *of_values, *of_program, *_around(request, spec))
 
 
 def _of_program(*texts: str) -> Iterator[Notice]:
@@ -270,6 +271,16 @@ def _unset(request: Request, expanded: Collection[str]) -> Iterator[Notice]:
     unset = sorted(name for name in expanded if name in tuned and not expandable(name, given))
     why = "has no value in this script, and the job stops there: give one in optimisation.autotuning.setting (modak tune tries several)"
     yield from (Notice(field=f"optimisation.autotuning.space.environment.{name}", message=f"${{{name}}} {why}") for name in unset)
+
+
+def _not_taken(request: Request, spec: JobSpec) -> Iterator[Notice]:
+    """A warning for each parameter that is chosen and that no command takes: the job may run with another value."""
+    text = line(spec.words)
+    for name in request.optimisation.workload.open_params:
+        variable = variable_of(name)
+        if variable in spec.values and not re.search(rf"{variable}(?![A-Z0-9_])", text):
+            why = f"{spec.values[variable]} is chosen, but the command does not take ${{{variable}}}: the job may run with another value"
+            yield Notice(field=f"optimisation.workload.params.{name}", message=why)
 
 
 def _no_program(request: Request, spec: JobSpec) -> str:

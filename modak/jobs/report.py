@@ -12,6 +12,7 @@ from modak.dsl import Request, Workload
 from modak.facts import parameter, parameters
 from modak.jobs.spec import Report
 from modak.normalise import own_container
+from modak.results.filters import PARAMETER
 from modak.results.metrics import WorkUnit, work_unit
 from modak.target import Target
 from modak.tuning.setting import recorded
@@ -41,6 +42,7 @@ def common_columns(request: Request, target: Target, shape: Shape, nodes: int, s
         "hyperthreads": shape.hyperthreads,
         "numa_mode": shape.numa_mode,
         "runtime": target.runtime.name if target.runtime and software.reference else "none",
+        **{PARAMETER + name: value for name, value in shape.params},
     }
     return {name: value for name, value in has.items() if value is not None}
 
@@ -48,7 +50,7 @@ def common_columns(request: Request, target: Target, shape: Shape, nodes: int, s
 def report(request: Request, usual: Record) -> Report:
     """What the script writes about its run, with what is ``usual`` for its :func:`common_columns`."""
     workload = request.optimisation.workload
-    params = {**parameters(workload.params), **recorded(request), **lengths(workload)}
+    params = {**parameters(workload.named), **recorded(request), **lengths(workload)}
     if own_container(request):  # in an image that nobody knows
         usual = {name: value for name, value in usual.items() if name != "runtime"}
     known = {

@@ -109,7 +109,7 @@ def _parameters(value: Any, path: str) -> Read:
 
 def _said(value: Any) -> Any:
     if isinstance(value, str):
-        return value.strip()
+        return dsl.AUTO if fold(value) == dsl.AUTO else value.strip()
     return str(value).lower() if isinstance(value, bool) or (isinstance(value, int) and abs(value) > EXACT) else value
 
 
@@ -159,6 +159,7 @@ PLAIN: Final[Mapping[str, Reader]] = {
     "workload": remembered(
         section_of(
             dsl.Workload,
+            batch_size=lambda value, path: Read(LEFT_OUT) if isinstance(value, str) and fold(value) == dsl.AUTO else whole(value, path),
             params=_parameters,
             precision=_auto_or(text),
             memory_per_rank_gb=gigabytes,

@@ -68,7 +68,7 @@ class FactFinder:
 
         work = request.optimisation.workload
         numbers = numbers_of(work.params)
-        curves_from = partial(estimated_curves, str(request.workload_name), work.params, batch=work.batch_size)
+        curves_from = partial(estimated_curves, str(request.workload_name), work.named, batch=work.batch_size)
         own = frozenset(map(same_name, facts.systems))
         here = {names: self._runs(facts, "system", min(names & own or names)) for names in places}
         metrics = {names: measured.metrics if facts.models else told_elsewhere(measured, numbers) for names, measured in here.items()}

@@ -18,6 +18,7 @@ from modak.perfmodel.wording import A_GUESS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
 from modak.text.amounts import as_given, counted, plain, share, span
+from modak.text.choices import named
 from modak.text.units import clock
 
 UNKNOWN: Final = (
@@ -89,7 +90,7 @@ def _way_to_run(shape: Shape) -> str:
     counts = f"{counted(shape.ranks_per_node, 'rank')} per node x {counted(shape.threads_per_rank, 'thread')} per rank"
     gpus = f"{counted(shape.gpus_per_node, 'GPU')} per node" if shape.gpus_per_node else None
     compiler = f"compiler {shape.compiler}" if shape.compiler else None
-    return ", ".join(filter(None, (counts, gpus, compiler, shape.precision)))
+    return ", ".join(filter(None, (counts, gpus, compiler, shape.precision, named(shape.params))))
 
 
 def _why(scored: Scored, best: int, wanted: Demand, *, met: bool, possible: bool) -> str:

@@ -10,6 +10,8 @@ from typing import Final
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.failures import LEFT_OUT, after_failures
 from modak.choosing.grids import node_grid, taken
+from modak.choosing.measured import was_measured_on
+from modak.choosing.openparams import on_multiples
 from modak.choosing.places import in_document
 from modak.choosing.problem import of_one_problem
 from modak.choosing.scoring import columns, score
@@ -192,7 +194,8 @@ def _spread(question: Request, target: Target, facts: Facts) -> Candidates:
     if not is_distributed(question) or question.application.allowed_ranks:
         return found
     _, limit = target.job_nodes or (1, 1)
-    return replace(found, nodes=(taken(node_grid(limit), target),) * len(found.shapes))
+    grid, here = taken(node_grid(limit), target), [curve for curve in facts.models if was_measured_on(curve, target)]
+    return found.with_pairs(on_multiples(question, [(shape, grid) for shape in found.shapes], here))
 
 
 def _memory(wanted: Demand, accelerator: Accelerator | None, over: int) -> tuple[str, ...]:

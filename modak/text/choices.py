@@ -114,8 +114,18 @@ def _commands(how: str) -> Step:
 
 def _variant(configuration: Mapping[str, Any]) -> str:
     """What makes a configuration beside its layout, as far as it is known."""
-    named = {name.replace("_", " "): configuration.get(name) for name in VARIANT}
-    return ", ".join(name if value is True else f"{name} {cell(value)}" for name, value in named.items() if value not in (None, False))
+    made = {name.replace("_", " "): configuration.get(name) for name in VARIANT}
+    known = [name if value is True else f"{name} {cell(value)}" for name, value in made.items() if value not in (None, False)]
+    return ", ".join((*known, *([named(params.items())] if (params := configuration.get("params")) else ())))
+
+
+def named(params: Iterable[tuple[str, str]]) -> str:
+    """Values of parameters by name.
+
+    >>> named((("pp", "2"), ("tp", "4")))
+    'pp 2, tp 4'
+    """
+    return ", ".join(f"{name} {value}" for name, value in params)
 
 
 def predicted(prediction: Mapping[str, Any]) -> str:
