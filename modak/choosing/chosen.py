@@ -82,8 +82,6 @@ class Chosen:
 
 def chosen(request: Request, decision: Decision, software: Software | None = None) -> Chosen:
     """The best candidate of a decision; without ``software`` its image is not chosen yet."""
-    work = request.optimisation.workload
-    request = with_problem(request, Problem(work.dataset, {**work.params, **dict(decision.shape.params)}))
     prediction = decision.evidence.prediction(decision.best)
     found = decision.evidence.predictions_at(decision.best)
     unmeasured = decision.facts.doubted and prediction.basis != "measured"

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from modak.choosing.openparams import one_spelling, values_of, with_values
+from modak.choosing.openparams import values_of, with_values
 from modak.choosing.shapes import Shape
 from modak.choosing.wishes import (
     allowed_compilers,
@@ -53,11 +53,9 @@ def _evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], 
     own = [curve for curve in here if _same_framework(curve, found) and (is_allowed(curve.series.compiler, allowed) or None not in allowed)]
     spelt = _spelt(own)
     own = with_values(own, request)
-    values = one_spelling(own, request)
     those = _comparable(own, curves, request, allowed) or filter(_tells_layout, own)
     for known in dict.fromkeys(shape for curve in those for shape in _shapes_of(curve, target.node, request)):
-        compiler, params = spelt.get(same_name(known.compiler), known.compiler), values[known.params]
-        shape = replace(known, framework=front_end, compiler=compiler, params=params)
+        shape = replace(known, framework=front_end, compiler=spelt.get(same_name(known.compiler), known.compiler))
         yield _as_asked(shape, request, allowed, host)
 
 
@@ -97,15 +95,15 @@ def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], reques
     found = [(curve, tuple(ratios.items())) for curve, ratios in sized if ratios]
     sizes: dict[Hashable, set[Hashable]] = defaultdict(set)
     for curve, size in found:
-        sizes[_way_to_run(curve, request)].add(size)
-    ways = {_way_to_run(curve, request) for curve in of_problem}
+        sizes[_way_to_run(curve)].add(size)
+    ways = {_way_to_run(curve) for curve in of_problem}
     shared = {size for way in ways for size in sizes.get(way, ())}
-    return [curve for curve, _ in found if len(own := sizes[_way_to_run(curve, request)]) > 1 or not shared.isdisjoint(own)]
+    return [curve for curve, _ in found if len(own := sizes[_way_to_run(curve)]) > 1 or not shared.isdisjoint(own)]
 
 
-def _way_to_run(curve: Curve, request: Request) -> Hashable:
-    """What curves of one layout, build and values of the open parameters have in common, whatever the problem."""
-    return curve.layout, curve.scale, same_name(curve.series.compiler), values_of(curve, request)
+def _way_to_run(curve: Curve) -> Hashable:
+    """What curves of one layout and build have in common, whatever the problem."""
+    return curve.layout, curve.scale, same_name(curve.series.compiler)
 
 
 def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from modak.arrays import Ints
@@ -12,7 +12,6 @@ from modak.choosing.shapes import Params, Shape
 from modak.dsl import Notice, Request, variable_of
 from modak.facts import parameters
 from modak.perfmodel import Curve
-from modak.perfmodel.fitting.merging import same_setting
 from modak.text.amounts import listed
 from modak.text.choices import named
 
@@ -27,28 +26,26 @@ def values_of(curve: Curve, request: Request) -> Params:
 
 
 def with_values(curves: Sequence[Curve], request: Request) -> list[Curve]:
-    """The curves with values that were measured at the problem, or at the nearest size of it: a larger one may need more memory than they
-    leave. If there are none, the curves with any; if these are none, too, all."""
+    """The curves with values that were measured at the problem, or at the nearest size of it, because a larger one may need more memory
+    than they leave; all curves, if there are none."""
     known = [curve for curve in curves if values_of(curve, request)]
     tried = {values_of(curve, request) for curve in of_nearest_size(known, parameters(request.optimisation.workload.named))}
-    return [curve for curve in known if values_of(curve, request) in tried] or known or [*curves]
+    return [curve for curve in known if values_of(curve, request) in tried] or [*curves]
 
 
-def one_spelling(curves: Iterable[Curve], request: Request) -> Mapping[Params, Params]:
-    """The values that results have, each with the one spelling of it: 4 and 4.0 are one."""
-    first: dict[Hashable, Params] = {}
-    known = sorted({values_of(curve, request) for curve in curves})
-    return {values: first.setdefault(_folded(values), values) for values in known}
+def all_values(curves: Iterable[Curve], request: Request) -> list[Params]:
+    """The values that results of these curves have."""
+    return sorted({values_of(curve, request) for curve in curves} - {()})
 
 
 def on_multiples(request: Request, pairs: Sequence[tuple[Shape, Ints]], curves: Iterable[Curve]) -> Sequence[tuple[Shape, Ints]]:
     """The shapes with those of their numbers of nodes that are multiples of what all on which their values were measured are multiples of,
     because values may divide the ranks into groups: what ran on 4 and 6 nodes runs on 8, but perhaps not on 7. If there are none, all."""
-    steps: dict[Hashable, int] = {}
+    steps: dict[Params, int] = {}
     for curve in curves if request.optimisation.workload.open_params else ():
-        values = _folded(values_of(curve, request))
+        values = values_of(curve, request)
         steps[values] = math.gcd(steps.get(values, 0), *curve.nodes)
-    multiples = ((shape, nodes[nodes % steps.get(_folded(shape.params), 1) == 0]) for shape, nodes in pairs) if steps else ()
+    multiples = ((shape, nodes[nodes % steps.get(shape.params, 1) == 0]) for shape, nodes in pairs) if steps else ()
     return [pair for pair in multiples if pair[1].size] or pairs
 
 
@@ -57,7 +54,7 @@ def without_value(request: Request, shapes: Collection[Shape], curves: Iterable[
     names = request.optimisation.workload.open_params
     if not names or any(shape.params for shape in shapes):
         return
-    known = sorted({values for values in one_spelling(curves, request).values() if values})
+    known = all_values(curves, request)
     together = " together" if len(names) > 1 else ""
     why = f"no results have {listed(names, MOST_LISTED)}{together}"
     if known:
@@ -66,8 +63,3 @@ def without_value(request: Request, shapes: Collection[Shape], curves: Iterable[
     for name in names:
         stops = f"the job stops where the command takes ${{{variable_of(name)}}}"
         yield Notice(field=f"optimisation.workload.params.{name}", message=f"{why}: name a value; without one, {stops}")
-
-
-def _folded(values: Params) -> Hashable:
-    """Equal for values that mean the same."""
-    return tuple([same_setting(*pair) for pair in values])

@@ -13,7 +13,7 @@ from modak.choosing import memory
 from modak.choosing.candidates import Candidates
 from modak.choosing.grids import only_one_node, taken
 from modak.choosing.mpi import by_mpi, host_mpi
-from modak.choosing.openparams import on_multiples, one_spelling
+from modak.choosing.openparams import all_values, on_multiples
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
@@ -106,7 +106,7 @@ def _other_values(request: Request, found: Candidates, chosen: Shape | None, cur
     system."""
     known = {shape.params for shape in found.shapes}
     like, grid = min(found.pairs, key=lambda pair: pair[0] != chosen)
-    for values in sorted({*one_spelling(curves, request).values()} - {(), *known}):
+    for values in [each for each in all_values(curves, request) if each not in known]:
         yield replace(like, params=values, origin="plan"), grid
 
 

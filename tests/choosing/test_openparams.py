@@ -19,6 +19,7 @@ from modak.normalise import normalise
 from modak.onerun import measurement
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
+from modak.prepared import prepared
 from modak.sizing.size import size
 from tests.examples import Known
 from tests.runs import ran
@@ -142,6 +143,15 @@ def test_values_of_other_problem_sizes_are_not_chosen(known: Known, cells: int, 
     assert made.configuration.params == chosen
 
 
+def test_a_problem_that_is_not_named_is_the_one_with_the_most_results(known: Known) -> None:
+    """Open parameters are no part of it: a warning names the others."""
+    few = runs({("2", "1"): {1: 90.0, 2: 50.0}}, params={"cells": "200"})
+    made = plan(known, [*runs(params={"cells": "100"}), *few])
+    assert made.configuration.params == {"tp": "4", "pp": "1"}
+    (warning,) = (one.message for one in made.warnings if one.field == "optimisation.workload.params")
+    assert "the prediction uses cells 100 (others: cells 200)" in warning
+
+
 @pytest.mark.parametrize(("nodes", "chosen"), [(4, "2"), (6, "2"), (3, "4"), (5, "4"), (None, "2")])
 def test_values_are_chosen_on_multiples_of_the_nodes_that_they_ran_on(known: Known, nodes: int | None, chosen: str) -> None:
     """What ran on 4 and 10 nodes may need an even number of them, where values divide the ranks."""
@@ -150,6 +160,13 @@ def test_values_are_chosen_on_multiples_of_the_nodes_that_they_ran_on(known: Kno
     made = plan(known, runs(times), nodes=nodes, **objective)
     assert (made.configuration.params or {})["tp"] == chosen
     assert chosen == "4" or made.configuration.nodes % 2 == 0
+
+
+def test_nodes_that_were_asked_for_before_do_not_matter(known: Known) -> None:
+    """What is remembered of 4 nodes does not hold for 3."""
+    there = prepared(facts(known, runs({("2", "1"): {2: 100.0, 4: 50.0}, ("4", "1"): {1: 800.0, 2: 410.0, 4: 210.0}})))
+    chosen = [recommend(asked(nodes), there).choices[0].configuration.params or {} for nodes in (4, 3, 2)]
+    assert [one["tp"] for one in chosen] == ["2", "4", "2"]
 
 
 def test_counts_that_no_values_divide_leave_all_of_them(known: Known) -> None:
@@ -163,7 +180,10 @@ def test_counts_that_no_values_divide_leave_all_of_them(known: Known) -> None:
     ("results", "why"),
     [
         ([], "no results have pp, tp together"),
-        ([ran(100.0, nodes=2, ranks_per_node=48, threads_per_rank=1, params={"tp": "4"})], "no results have pp, tp together"),
+        *(
+            ([ran(100.0, nodes=2, ranks_per_node=48, threads_per_rank=1, params={name: "1"})], "no results have pp, tp together")
+            for name in ("pp", "tp")
+        ),
         (runs(system="elsewhere"), "only elsewhere (pp 1, tp 2; pp 1, tp 4; pp 2, tp 2)"),
     ],
 )
@@ -174,6 +194,13 @@ def test_values_that_nobody_measured_are_not_guessed(known: Known, results: list
     assert {name: why in message for name, message in told(answer.plan).items()} == {"tp": True, "pp": True}
     assert "MODAK_PARAM_TP=" not in answer.texts.job_script
     assert '"${MODAK_PARAM_TP:?}"' in answer.texts.job_script
+
+
+def test_serial_runs_keep_their_values(known: Known) -> None:
+    """More ranks would have none."""
+    serial = [ran(100.0, nodes=1, ranks_per_node=1, threads_per_rank=1, params={"tp": "2", "pp": "1"})]
+    made = plan(known, serial, nodes=None)
+    assert (made.configuration.ranks, made.configuration.params) == (1, {"tp": "2", "pp": "1"})
 
 
 def test_results_without_the_values_do_not_count_beside_others(known: Known) -> None:
@@ -237,7 +264,9 @@ def test_runs_worth_measuring_have_values(known: Known) -> None:
 
 
 def test_a_sizing_names_the_values_of_its_layout(known: Known) -> None:
-    """They belong to the time that is promised."""
-    wanted = {"workload": {"params": {"tp": "auto", "pp": "auto"}}, "objective": {"deadline": "00:02:00"}}
-    found = size(asked(None, optimisation=wanted), facts(known, runs()), read_guide(packaged_root() / "sizing" / "primeflex.toml"))
-    assert any((one.layout or "").endswith("pp 2, tp 2") for one in found.platforms)
+    """They belong to the time that is promised, on a number of nodes that they can be expected to run on."""
+    wanted = {"workload": {"params": {"tp": "auto", "pp": "auto"}}, "objective": {"deadline": "00:03:00"}}
+    there = facts(known, runs({("2", "2"): {2: 240.0, 4: 125.0, 8: 64.0}}))
+    found = size(asked(None, optimisation=wanted), there, read_guide(packaged_root() / "sizing" / "primeflex.toml"))
+    thin = next(one for one in found.platforms if one.partition == "thin")
+    assert (thin.at_nodes, (thin.layout or "").endswith("pp 2, tp 2")) == (4, True)

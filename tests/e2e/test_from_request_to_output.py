@@ -135,6 +135,29 @@ def test_steps_before_and_after_the_run_and_its_input_know_the_layout(modak: Mod
     assert (ran.state, said) == ("COMPLETED", [1, 4, 4, 1]), ran
 
 
+def test_the_block_size_that_was_measured_to_be_the_fastest_runs(modak: Modak, slurm: Slurm) -> None:
+    """The program and a step before it get it, and the result that the job writes becomes one of its results."""
+    rows = (f"blocks,throwaway,1,2,1,{size},wall_time,{time},s" for size, time in ((64, 90), (128, 60), (256, 75)))
+    header = "application,system,nodes,ranks_per_node,threads_per_rank,params.NB,metric,value,unit"
+    (modak.folder / "blocks.csv").write_text("\n".join((header, *rows)))
+    modak("load", "blocks.csv")
+    program = {"executable": "sh -c 'echo $0 on a rank' ${MODAK_PARAM_NB}", "pre-execution": "sh -c 'echo $MODAK_PARAM_NB before'"}
+    request = {
+        "application": {"app_tag": "blocks", "app_type": "mpi", **program},
+        "target": {"name": "throwaway", "container_runtime": "none"},
+        "optimisation": {"app_type": "hpc", "hpc": {"mpi": {}}, "workload": {"params": {"NB": "auto"}}},
+    }
+    (modak.folder / "blocks.json").write_text(json.dumps({"job": request}))
+    modak("optimise", "blocks.json", "-o", "blocks", "--strict")
+    folder = modak.folder / "blocks"
+    ran = slurm.submit(folder / "job.sh", folder)
+    assert (ran.state, ran.output.count("128 before"), ran.output.count("128 on a rank")) == ("COMPLETED", 1, 2), ran
+    (result,) = folder.glob("modak-result-*.json")
+    said = modak("load", str(result), "--dry-run")
+    assert "1 row read, 1 new" in said
+    assert "metric wall_time, unit s, NB 128" in said
+
+
 def test_slurm_takes_the_script_of_the_demonstration(modak: Modak, slurm: Slurm) -> None:
     """Whole nodes of 48 cores with two threads each, in the partition that SuperMUC-NG calls ``general``."""
     folder, job = example(modak, "3dgan-supermuc-ng")

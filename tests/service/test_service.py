@@ -281,7 +281,7 @@ NETWORKS = "application,params.gmacs,params.macts,metric,value,unit,system,nodes
 )
 
 
-def network(params: Mapping[str, float], **frameworks: dict[str, str]) -> dict[str, Any]:
+def network(params: Mapping[str, Any], **frameworks: dict[str, str]) -> dict[str, Any]:
     """A request for an application that was never run."""
     work = {"application": "net-of-tomorrow", "samples": 1000, "params": params}
     optimisation = {"workload": work} | ({"app_type": "ai_training", "ai_training": frameworks} if frameworks else {})
@@ -296,6 +296,13 @@ def test_an_application_that_was_never_run_is_told_from_its_parameters(service: 
         return str(service.optimise(network(params))["job"]["plan"]["prediction"]["basis"])
 
     assert (basis({"gmacs": 3, "macts": 5}), basis({})) == ("transferred", "none")
+
+
+def test_estimates_have_no_values_of_open_parameters(service: Service, load: Callable[[str], Any]) -> None:
+    """Nobody ran it with any."""
+    load(NETWORKS)
+    made = service.optimise(network({"gmacs": 3, "macts": 5, "tile": "auto"}))["job"]["plan"]
+    assert (made["prediction"]["basis"], made["configuration"].get("params")) == ("transferred", None)
 
 
 def test_an_application_that_ran_elsewhere_is_transferred(service: Service, load: Callable[[str], Any]) -> None:
