@@ -85,7 +85,7 @@ def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
     ways = {
         "results": {"type": "array", "description": "`id` of each", "minItems": 1, "maxItems": MOST_NUMBERS, "items": numbers},
         "file": text(
-            "name of a file that was loaded: all that was new in each load of it (of a body that is no upload, its `name`, or else `body.csv`, `body.json` …)",
+            "name of a file that was loaded, or of a body that is no form: all that was new in each load of that name",
             minLength=1,
             maxLength=LONGEST_NAME,
         ),
