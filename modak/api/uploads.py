@@ -8,7 +8,7 @@ from typing import Any, Final
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from modak.api.bodies import TABLES, RawBody, WrongType
-from modak.errors import BadSyntax
+from modak.errors import BadSyntax, RequestError
 from modak.ingest.sources import Source, from_bytes
 
 KINDS: Final = {**TABLES, "text/plain": "body.txt"}
@@ -18,12 +18,17 @@ LONGEST: Final = 200
 """Characters of a file's name that are kept, from its end."""
 
 
-def sources(body: RawBody) -> list[Source]:
-    """The tables of a body, with names for messages. Compressed ones are refused: a small one can hold gigabytes."""
+def sources(body: RawBody, name: str = "") -> list[Source]:
+    """The tables of a body, with names for messages and doubts; ``name`` is that of a body that is no form, which has none of its own.
+
+    Compressed ones are refused: a small one can hold gigabytes.
+    """
     if body.kind == "multipart/form-data":
+        if name:
+            raise RequestError("the files of a form have names of their own", field="name")
         found = _parts(body)
     elif body.kind in KINDS:
-        found = [(KINDS[body.kind], body.content)]
+        found = [(_shown(name) if name else KINDS[body.kind], body.content)]
     else:
         raise WrongType(f"send {', '.join(KINDS)} or multipart/form-data")
     if any(content.startswith(b"\x1f\x8b") for _, content in found):

@@ -26,6 +26,9 @@ Renames = Annotated[list[str] | None, Query(max_length=100, description="`OLD=NE
 Wide = Annotated[
     str | None, Query(max_length=100, description="columns named after sizes or runs hold the values; this column gets their numbers")
 ]
+Called = Annotated[
+    str, Query(max_length=200, description="name of a file, by which the body can be doubted; if not given, `body.csv`, `body.json` …")
+]
 Fills = Annotated[list[str] | None, Query(max_length=100, description="`COLUMN=VALUE`: fill the empty cells of a column")]
 MOST_NUMBERS: Final = 1000
 LONGEST_NAME: Final = 1000
@@ -82,7 +85,7 @@ def _selection_schema(**also: dict[str, Any]) -> dict[str, Any]:
     ways = {
         "results": {"type": "array", "description": "`id` of each", "minItems": 1, "maxItems": MOST_NUMBERS, "items": numbers},
         "file": text(
-            "name of a file that was loaded: all that was new in each load of it (a body that is no upload is `body.csv`, `body.json` …)",
+            "name of a file that was loaded, or of a body that is no form: all that was new in each load of that name",
             minLength=1,
             maxLength=LONGEST_NAME,
         ),
@@ -110,6 +113,7 @@ def load(
     map: Renames = None,
     set: Fills = None,
     wide: Wide = None,
+    name: Called = "",
     replace: Replace = False,
     dry_run: DryRun = False,
 ) -> Response:
@@ -122,7 +126,7 @@ def load(
     from modak.ingest.reading import Incoming, table
 
     options = options_of(parse_pairs(map or (), "map"), parse_pairs(set or (), "set"), format, wide)
-    service, files = service_of(request), sources(body)
+    service, files = service_of(request), sources(body, name)
     found = Incoming(tuple(table(file, options) for file in files))
     return answer(service.load(found, actor_of(request), dry_run=dry_run, replace=replace))
 

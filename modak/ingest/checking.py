@@ -50,16 +50,19 @@ def batch(raw: Raw, name: str, now: datetime) -> Batch:
 def points(raw: Raw, asked: Raw, name: str, now: datetime) -> list[Point]:
     """Rows that ask for a value; ``asked`` holds the same rows under the file's own names. Raises as :func:`batch` does."""
     table = _Table(raw, name, now, {**MEANINGFUL, "compiler": ("none",)})
-    counts = list(table.counts(LAYOUT).values())
-    series, series_of, _ = _series(table, np.ones(len(raw.lines)), np.zeros(len(raw.lines), dtype=bool), {})
+    numbers = table.counts(LAYOUT)
+    counts, parts = list(numbers.values()), table.parts(numbers)
+    series, series_of, _ = _series(table, np.ones(len(raw.lines)), np.zeros(len(raw.lines), dtype=bool), parts)
     table.check()
     unit = table.cells("unit")
+    each = [of_each(text) for text in unit.texts]
     return [
         Point(
             cells={column: cells[row] for column, cells in asked.columns.items()},
             series=series[series_of[row]],
             layout=layout([column[row] for column in counts]),
             unit=unit[row].strip() or None,
+            parts=int(parts[part[1]][row]) if (part := each[unit.codes[row]]) else 1,
         )
         for row in range(len(raw.lines))
     ]

@@ -146,6 +146,8 @@ class Point:
     layout: Layout
     unit: str | None
     """The unit of the prediction; ``None``: the metric's base unit (``series.unit``)."""
+    parts: int = 1
+    """Of how many nodes, ranks or GPUs each has the value, if the unit is a rate of each."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from modak.grouping import grouped
 from modak.perfmodel.tables import rownotes
 from modak.perfmodel.unmeasured.unseen import FEW
 from modak.prepared import Prepared
+from modak.results.units import of_all
 from modak.service import records
 from modak.store import Store
 from modak.store.results import MOST_WITH_PARAMETERS
@@ -60,7 +61,10 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     known = by_configuration(_with_parameters(store, questions, answered))
     answered = improve_rows(questions, answered, known, level, reader)
 
-    rows = [{**records.given_cells(point), **{name: row[name] for name in ADDED}} for point, row in zip(asked, answered, strict=True)]
+    rows = [
+        {**records.given_cells(point), **_of_each({name: row[name] for name in ADDED}, point)}
+        for point, row in zip(asked, answered, strict=True)
+    ]
     doubted = {application: facts.with_own_names(found) for application, found in store.doubted(*measured).items()}
     systems = {*facts.systems, *(curve.series.system for found in curves.values() for curve in found if curve.series.system)}
     warnings = [
@@ -111,10 +115,18 @@ def _rows(points: Sequence[Point], facts: Prepared) -> list[dict[str, Any]]:
     """The points under the columns of the results table, with their systems' own names."""
 
     def row(point: Point) -> dict[str, Any]:
-        own = {"system": facts.own_name(point.series.system), "unit": point.unit}
+        own = {"system": facts.own_name(point.series.system), "unit": point.unit and of_all(point.unit)}
         return records.columns_of(point.series.model_dump() | own) | point.layout.model_dump()
 
     return [row(point) for point in points]
+
+
+def _of_each(answer: dict[str, Any], point: Point) -> dict[str, Any]:
+    """The prediction of all parts together as that of each, if a point asks for a rate of each GPU, rank or node."""
+    if point.unit is None or of_all(point.unit) == point.unit:
+        return answer
+    each = {name: answer[name] / point.parts for name in ("predicted", "lower", "upper") if answer[name] is not None}
+    return answer | each | {"unit": point.unit}
 
 
 def _as_spelt(rows: Sequence[dict[str, Any]], known: Collection[str]) -> tuple[list[dict[str, Any]], list[Notice]]:

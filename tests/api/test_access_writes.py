@@ -148,6 +148,18 @@ def test_results_are_doubted_by_administrators(site: Site) -> None:
     assert file.json() == {"confirmed": 1, "loads": 1, "suspicious": [], "suspicious_count": 0, "freed": [], "freed_count": 0}
 
 
+def test_a_body_has_the_name_that_is_given(site: Site) -> None:
+    """So one load of several can be undone. Of a path outside the sender's folder its last part; the files of a form have their own."""
+    for name, rows in (("march.csv", ROWS), ("../april.csv", ROWS.replace("solver", "other"))):
+        sent = site.call("POST", f"/results?name={name}", site.keys["admin"], content=rows, headers=CSV)
+        assert sent.json()["files"][0]["name"] == name.removeprefix("../")
+    doubt = {"file": "april.csv", "why": "wrong clock"}
+    doubted = site.call("POST", "/results/doubts", site.keys["admin"], json=doubt).json()
+    assert (doubted["doubted"], doubted["loads"]) == (3, 1)
+    form = site.call("POST", "/results?name=a.csv", site.keys["load"], files=[("file", ("b.csv", ROWS))])
+    assert (form.status_code, form.json()["errors"][0]["field"]) == (422, "name")
+
+
 PERIOD: dict[str, Any] = {"since": "2026-01-01"}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from modak.errors import Conflict, NotFound, Unavailable
+from modak.errors import Conflict, DataError, NotFound, Unavailable
 from modak.facts import Added, Image, ImageLabels, Rule
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
@@ -663,3 +663,17 @@ def test_what_is_computed_from_many_results_ends_with_its_request(
     load("application,nodes,params.n,metric,value\n" + "".join(f"q,{n},{p},wall_time,{p / n}\n" for n in (1, 2, 4) for p in (1, 2, 4)))
     with pytest.raises(Unavailable, match="out of time"):
         ask(service, over)
+
+
+@pytest.mark.parametrize(("unit", "parts"), [("tokens/s/GPU", 32), ("tokens/s per node", 8), ("ktokens/s", 1000)])
+def test_a_rate_of_each_part_is_predicted_in_its_own_unit(service: Service, load: Callable[[str], Any], unit: str, parts: int) -> None:
+    """As it is loaded. A row that does not say of how many is refused."""
+    header = "application,nodes,gpus_per_node,metric,unit"
+    load(f"{header},value\n" + "".join(f"llm,{n},4,throughput,tokens/s,{400 * n**0.9}\n" for n in (1, 2, 4, 8)))
+    asked = f"{header}\nllm,8,4,throughput,tokens/s\nllm,8,4,throughput,{unit}\nnone,8,4,throughput,{unit}\n"
+    whole, each, unknown = service.predict(asked.encode(), "asked.csv")["rows"]
+    for name in ("predicted", "lower", "upper"):
+        assert each[name] == pytest.approx(whole[name] / parts)
+    assert (each["unit"], unknown["unit"], unknown["predicted"]) == (unit, unit, None)
+    with pytest.raises(DataError, match=r"asked\.csv:2: column 'unit': 'tokens/s/GPU': the row does not say of how many"):
+        service.predict(b"application,metric,unit\nllm,throughput,tokens/s/GPU\n", "asked.csv")
