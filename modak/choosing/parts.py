@@ -55,12 +55,15 @@ def _memory_gb(request: Request, target: Target, ranks: int, cores: int) -> floa
     """The memory of a node that a job gets: what the request states, else what the scheduler gives or, if that is more, the job needs; 0:
     the part of its cores, or not known."""
     options, own = request.job_options, target.partition.resource_directives if target.partition else ()
-    if own and not any("{memory" in text for text in own):
+    if not plugins.find("schedulers", target.scheduler).memory or (own and not any("{memory" in text for text in own)):
         return 0.0
     if asked := max(options.memory_limit or 0, (options.minimum_memory_per_processor or 0) * cores):
         return asked / 1e9
     usable, needed = target.whole_node.usable_memory_gb if target.whole_node else None, needed_gb(request, ranks)
     given = needed if own else given_gb(target, cores)
+    queue = target.limits_for(1, None)
+    if (limit := queue.memory_of_node_gb() if queue else None) and not given:
+        return min(limit, usable or limit)  # as the script asks for then
     return min(usable, max(given, needed)) if usable and given else 0.0
 
 

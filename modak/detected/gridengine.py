@@ -38,8 +38,10 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     settings, rules = _settings(shown.text, "qname"), _settings(told.text, "pe_name")
     queues = {name: settings.get(name, {}) for name in most}
     chosen = _chosen([*queues.values()], rules, max(most.values()))
+    shared = any(rules[name].get("allocation_rule") == "$pe_slots" for name in chosen)  # jobs get the slots that they ask for, and no hosts
     found = tuple(
-        replace(_queue(name, most[name], fields, chosen), max_nodes=_most_nodes(fields, rules)) for name, fields in sorted(queues.items())
+        replace(_queue(name, most[name], fields, chosen), max_nodes=_most_nodes(fields, rules), whole_nodes=False if shared else None)
+        for name, fields in sorted(queues.items())
     )
     nodes = tuple(replace(node, partitions=tuple(slots), cpus=max(slots.values(), default=0) or None) for node, slots in hosts)
     return Cluster(

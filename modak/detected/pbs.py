@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from modak.detected.seen import (
@@ -23,6 +25,13 @@ Fields = Mapping[str, str]
 _KIB: Final[Mapping[str, int]] = {"kb": 1, "mb": 1024, "gb": 1024**2, "tb": 1024**3}
 _ACCESS: Final = ("acl_user_enable", "acl_group_enable", "acl_host_enable")
 """What keeps out whoever, or whatever host of submission, is not on the queue's list."""
+_SHARING: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("default_shared", "force_shared", "ignore_excl"), False),
+    **dict.fromkeys(("default_exclhost", "force_exclhost"), True),
+}
+"""Whether jobs of MODAK's get the whole hosts of such vnodes: their ``place`` is silent on that, unless it says ``exclhost``."""
+_ALONE: Final = ("default_excl", "force_excl")
+"""The same of whole vnodes, which may be parts of a host."""
 _AWAY: Final = ("slurmstate=",)
 """Printed by Slurm's own versions of Torque's commands."""
 
@@ -44,8 +53,22 @@ def cluster(answers: Mapping[str, CommandOutput]) -> Cluster | None:
     bound = {fields.get("queue") for fields in hosts.values()}
     names = {queue.name: queues.get(queue.name, {}) for queue in found if queue.name not in bound}
     seen = tuple(_node(name, fields, _queues_of(fields, names), torque) for name, fields in hosts.items())
+    whole = _whole_nodes(seen, hosts)
+    found = tuple(replace(queue, whole_nodes=whole.get(queue.name)) for queue in found)
     scheduler = "torque" if torque else "pbspro"
     return Cluster(scheduler, found, seen, from_partitions=answers["qstat"].command, from_nodes=answer.command)
+
+
+def _whole_nodes(nodes: Sequence[SeenNode], hosts: Mapping[str, Fields]) -> Mapping[str, bool]:
+    """Whether jobs of a queue get whole nodes, of those of whose nodes it is known and the same."""
+    vnodes, found = Counter(node.host for node in nodes), dict[str, set[bool]]()
+    for node in nodes:
+        says = hosts[node.name].get("sharing", "")
+        whole = True if says in _ALONE and vnodes[node.host] == 1 else _SHARING.get(says)
+        if whole is not None:
+            for queue in node.partitions:
+                found.setdefault(queue, set()).add(whole)
+    return {queue: whole for queue, several in found.items() for whole in several if len(several) == 1}
 
 
 def _default(servers: Mapping[str, Fields], routes: Mapping[str, str]) -> str | None:

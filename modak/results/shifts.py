@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from shlex import quote
 from typing import Any, Final, NamedTuple
 
@@ -93,10 +94,18 @@ class Shift:
         """How many ran before and since, whatever was measured of them."""
         return len({one[:2] for one in self.ratios})
 
-    @property
+    @cached_property
     def scatter(self) -> float:
         """The standard deviation of the logarithms of the ratios."""
         return float(np.std(np.log(list(self.ratios.values())), ddof=1))
+
+    @cached_property
+    def elsewhere(self) -> float:
+        """The same for another application: at least that of the medians of applications, which is not well known from a few."""
+        several = grouped(self.ratios, lambda one: one.application).values()
+        medians = [median([math.log(self.ratios[one]) for one in of]) for of in several]
+        few = quantile(len(medians) - 1) / quantile(10**9)
+        return max(self.scatter, few * float(np.std(medians, ddof=1))) if len(medians) > 1 else self.scatter
 
     def unsure(self, own: Iterable[Configuration], application: str) -> float | None:
         """The standard error of its logarithm for a series with these configurations; ``None``: they do not show it, by half at least.
@@ -107,7 +116,7 @@ class Shift:
         for several, error in ((own, 0.0), (of_application, self.scatter)):
             if told := [math.log(self.ratios[one]) for one in several if one in self.ratios]:
                 return error if median(told) / math.log(self.ratio) >= 0.5 else None
-        return self.scatter
+        return self.elsewhere
 
 
 def date_of(day: int) -> date:

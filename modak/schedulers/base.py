@@ -59,6 +59,8 @@ class Scheduler(ABC):
     """Jobs that share a node do not reach each other's cores. If they may, what binds itself takes the node's first, whoever has them."""
     exclusive: bool = False
     """It has an option by which a job gets its nodes for itself: what binds itself may then take their first cores."""
+    memory: bool = True
+    """It gives jobs the memory that they ask for, which other jobs on their nodes cannot have then."""
     bootstrap: str | None = None
     """Its name for Intel MPI's ``-bootstrap``, if its own daemons start those of ``mpirun`` on other nodes; ``None``: ssh does."""
 

@@ -72,6 +72,7 @@ class Flux(Scheduler):
     job_id: str | None = "FLUX_ENCLOSING_ID"
     own_cores: bool = True
     exclusive: bool = True
+    memory: bool = False
     launcher: str | None = "flux"
 
     @property

@@ -27,6 +27,7 @@ class Shell(Scheduler):
     submit: tuple[str, ...] = ("bash",)
     aliases: tuple[str, ...] = ("bash",)
     own_cores: bool = True
+    memory: bool = False
 
     def directives(self, job: JobSpec) -> Directives:
         """Nothing; a warning for what only a scheduler could do."""

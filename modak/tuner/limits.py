@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 from typing import Final
 
@@ -103,7 +104,16 @@ class SearchLimits:
     def _price(self, trials: Sequence[Trial]) -> float:
         """Estimated node-seconds of the next trial: the median so far, and at least a minute of its nodes."""
         took = [trial.run.node_seconds for trial in trials if trial.run.seconds]
-        return max(median(took) if took else 0.0, LEAST_LIMIT_S * self._most_nodes())
+        return max(median(took) if took else 0.0, self._least)
+
+    @cached_property
+    def _least(self) -> float:
+        """Node-seconds of a minute of a trial: of the part of its nodes that the default setting takes, where jobs share nodes."""
+        share = 1.0
+        if resolve(self.base, self.facts).shares_nodes:
+            found = decide(set_to(self.base, self.space, self.space.default), self.facts)
+            share = float(found.scored.charged[found.best]) / found.nodes
+        return LEAST_LIMIT_S * self._most_nodes() * share
 
     def _most_nodes(self) -> int:
         """The largest number of nodes of a trial."""
@@ -123,7 +133,7 @@ class SearchLimits:
             of_default = [trial for trial in measured if trial.point == self.space.default]
             run = SLOWER * (best.run.node_seconds + max(trial.run.node_seconds for trial in of_default or measured)) / 2
         else:
-            run = LEAST_LIMIT_S * self._most_nodes()
+            run = self._least
         return max(0, 2 * self.options.confirm - begun) * run
 
     def of_trial(self, point: Point) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modak.facts import Facts, Node, Partition
+from modak.facts import Facts, Node, Partition, Queue
 from modak.nextruns import Programme, next_runs
 from modak.optimise import Answer, optimise
 from modak.perfmodel import fit
@@ -63,6 +63,8 @@ ASKED = [
     *[(name, {"memory_limit": "120 GB"}, word, 1 / 2) for name, word in MEMORY.items()],
     *[(name, {"node_exclusive": True}, word, None) for name, word in ALONE.items()],
     ("gridengine", {"node_exclusive": True}, CORES["gridengine"], 4 / 64),  # it has no option for that
+    ("flux", {"memory_limit": "120 GB"}, CORES["flux"], 4 / 64),  # it gives no memory
+    ("shell", {"memory_limit": "120 GB"}, "#!", 4 / 64),
     ("slurm", {"core_count_per_process": 8}, "--cpus-per-task=8", 1 / 2),
     ("slurm", {"minimum_memory_per_processor": "30 GB"}, "--mem-per-cpu=28610M", 1 / 2),
     ("slurm", {"process_count_per_node": 64}, "--ntasks-per-node=64", None),
@@ -96,13 +98,15 @@ def test_what_a_script_asks_for_is_the_part_that_is_counted(
         ({"default_memory_gb": 250.0}, {}, None),
         ({"default_memory_gb": 120.0}, {}, 1 / 2),
         ({"default_memory_per_cpu_gb": 30.0}, {}, 1 / 2),
+        ({"queues": (Queue(name="main", min_nodes=1, max_nodes=8, max_memory_per_node_gb=60),)}, {}, 1 / 4),
     ],
 )
 def test_the_partition_says_whether_jobs_share_nodes_and_their_memory(
     fields: dict[str, Any], work: dict[str, Any], share: float | None
 ) -> None:
     """Unless it is known that they do, whole nodes count. Memory counts where the script asks for it, because the job needs more than goes
-    with its cores, or would get more than a job may have, and where the scheduler gives it to a job that asks for none."""
+    with its cores, would get more than a job may have, or may have some and nothing tells what it would get; and where the scheduler gives
+    it to a job that asks for none."""
     assert of(sharing(**fields), FOUR, optimisation={"workload": work}).plan.node_share == share
 
 

@@ -62,13 +62,15 @@ ENVIRONMENT = "pe_name {}\nslots {}\nuser_lists {}\nallocation_rule {}\ncontrol_
     ],
 )
 def test_environments_of_grid_engine_are_chosen_by_their_rules(told: dict[str, tuple[object, ...]], chosen: tuple[str, ...]) -> None:
-    """One for one node, one for several; not where they are not for everybody, or not in all queues with such environments."""
+    """One for one node, one for several; not where they are not for everybody, or not in all queues with such environments. That for one
+    node gives the slots that a job asks for: jobs share nodes."""
     listed = " ".join(name for name in told if name != "elsewhere")
     queues = f"qname main\npe_list {listed}\nqname debug\npe_list NONE\n"
     shown = "\n".join(ENVIRONMENT.format(name, *values) for name, values in told.items())
     found = seen({"qhost": "qhost-gridengine.txt", **XEON}, "c1", qconf=queues, qconf_sp=shown)
     assert found.system.mandatory_directives == chosen
     assert any("pe_list" in note for note in found.notes) == (not chosen)
+    assert partition(found, "main").whole_nodes is (False if "-pe shm" in chosen else None)
 
 
 @pytest.mark.parametrize("rule", ["$pe_slots", "$fill_up"])

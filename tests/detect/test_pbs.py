@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from modak.detected import UNASKED, pbs
 from modak.facts import Queue
 from tests.detect.told import OPENPBS, XEON, answers, partition, read, seen
@@ -16,6 +18,38 @@ def test_openpbs_has_queues_and_nodes() -> None:
     assert (workq.node.cores, workq.node.usable_memory_gb) == (40, 201.212297216)
     assert (partition(found, "gpuq").nodes, found.unnamed_gpus) == (1, {"gpuq": 2})
     assert {one.name for one in found.system.partitions} == {"workq", "gpuq"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "whole"),
+    [
+        ("default_shared", "", False),
+        ("ignore_excl", "default_shared", False),
+        ("force_exclhost", "force_exclhost", True),
+        ("default_exclhost", "", True),
+        ("force_excl", "default_excl", True),
+        ("force_exclhost", "default_shared", None),
+        ("another", "", None),
+    ],
+)
+def test_vnodes_say_whether_jobs_share_them(first: str, second: str, whole: bool | None) -> None:
+    """All nodes of a queue that say it; a queue none of whose nodes does stays open, and so does Torque."""
+    shown = read(OPENPBS["pbsnodes"]).replace("default_shared", first)
+    if second:
+        shown = shown.replace("resources_assigned.ncpus = 40", f"sharing = {second}")
+    found = seen({**OPENPBS, **XEON}, "n001", pbsnodes=shown)
+    assert [partition(found, name).whole_nodes for name in ("workq", "gpuq")] == [whole, None]
+    torque = pbs.cluster(answers({"pbsnodes": "pbsnodes-torque.txt"}))
+    assert torque
+    assert {one.whole_nodes for one in torque.partitions} == {None}
+
+
+def test_whole_vnodes_may_be_parts_of_a_host() -> None:
+    """Whether a job gets all of them is not said then."""
+    shown = read(OPENPBS["pbsnodes"]).replace("host = n002", "host = n001").replace("default_shared", "force_excl")
+    cluster = pbs.cluster(answers({key: name for key, name in OPENPBS.items() if key != "pbsnodes"}, pbsnodes=shown))
+    assert cluster
+    assert {one.whole_nodes for one in cluster.partitions} == {None}
 
 
 LIMITED_IN_PBS = ("resources_max.walltime", "resources_max.ncpus = 8\n    resources_min.ngpus = 1\n    resources_max.walltime")

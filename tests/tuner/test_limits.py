@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from modak.dsl import Request
+from modak.errors import Infeasible
 from modak.facts import Facts, Node, Partition
 from modak.tuner.limits import SearchLimits, SearchOptions
 from modak.tuner.study import RunState, Trial, opened
@@ -116,6 +117,17 @@ def test_a_trial_on_a_part_of_a_node_uses_as_much_of_the_budget(tmp_path: Path, 
         limits = SearchLimits(base, facts, space, study, SearchOptions(budget_node_hours=1, confirm=0))
         (threads,) = space.parameters
         assert {int(value): limits.of_trial((place,)) for place, value in enumerate(threads.values)} == seconds
+
+
+@pytest.mark.parametrize(("whole", "holds"), [(False, True), (True, False)])
+def test_the_least_that_a_trial_takes_is_of_its_part_of_a_node(tmp_path: Path, whole: bool, holds: bool) -> None:
+    """A minute on two of four cores is half of one of the node: 0.01 node-hours are enough for one trial."""
+    base, facts = on_half_a_node(whole)
+    space = grid_of(base)
+    with opened(tmp_path, space, identity(base), {}) as study:
+        limits = SearchLimits(base, facts, space, study, SearchOptions(budget_node_hours=0.01, confirm=0))
+        with nullcontext() if holds else pytest.raises(Infeasible, match=r"0\.01 node-hours are not enough"):
+            assert limits.enough([]) is None
 
 
 @pytest.mark.parametrize(("share", "waits"), [(1.0, True), (0.25, False)])
