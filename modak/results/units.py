@@ -84,7 +84,7 @@ _COUNTS: Final[Mapping[str, tuple[str, Per | None]]] = {
     **dict.fromkeys(("transaction", "txn"), ("transactions", None)),
     **{word: (f"{word}s", None) for word in ("cell", "zone", "point", "element", "particle", "photon", "atom", "lookup", "edge")},
     **{word: (f"{word}s", None) for word in ("site", "voxel", "ray", "molecule", "ligand", "frame", "event", "file", "job")},
-    **{word: (f"{word}s", None) for word in ("record", "row", "document", "word")},
+    **{word: (f"{word}s", None) for word in ("record", "row", "document", "word", "shot", "spike", "cycle", "draw")},
     **{f"{word}-step": (f"{word}-steps", None) for word in ("cell", "particle", "atom")},
     "zone-cycle": ("zone-cycles", None),
     **dict.fromkeys(("DOF", "DoF", "dof"), ("DOF", None)),
@@ -195,7 +195,7 @@ def _rate(text: str) -> Unit | None:
     time = TIMES.get(_small(found[2]), 0) if found else 0
     if not found or time < 1:
         return None
-    for prefix, word in (("", found[1]), (found[1][0], found[1][1:]), ("", _small(found[1]))):
+    for prefix, word in (("", found[1]), (found[1][0], _small(found[1][1:])), ("", _small(found[1]))):
         known = _COUNTS.get(word) or _COUNTS.get(word.removesuffix("s"))
         if known and prefix in _THOUSANDS:
             return Unit(f"{known[0]}/s", _SI[prefix] / time, "throughput", known[1])
@@ -257,7 +257,8 @@ def parse_amount(text: str) -> Amount:
     number = _NUMBER.match(text.strip())
     found = rate_of(number.string[number.end() :].strip() or "1") if number else None
     if number is None or found is None or not 0 < float(number[0]) <= _LARGEST_AMOUNT:
-        raise DataError(f"{text!r}: allowed: a positive number and what a rate counts, such as '500 ns', '30 years', '2e6 steps'")
+        counted = "what a rate counts, such as '500 ns', '30 years', '2e6 steps'; '1e9' for a rate in 1/s"
+        raise DataError(f"{text!r}: allowed: a positive number and {counted}")
     return Amount(_scaled(float(number[0]), found.factor), found.base.rpartition("/")[0])
 
 

@@ -76,6 +76,11 @@ def test_an_unknown_unit_is_answered_with_one_of_every_metric() -> None:
         ("training", 2.0, "kwords/s", 2e3),
         ("vibe", 2.0, "Mzone-cycles/s", 2e6),
         ("solve", 2.0, "MDoF/s", 2e6),
+        ("stencil", 2.0, "GPts/s", 2e9),
+        ("sampling", 2.0, "kshots/s", 2e3),
+        ("network", 2.0, "spikes/s", 2.0),
+        ("scf", 2.0, "cycles/min", 2 / 60),
+        ("chain", 2.0, "draws/s", 2.0),
     ],
 )
 def test_values_become_base_units(name: str, value: float, unit: str | None, base: float) -> None:
