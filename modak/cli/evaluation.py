@@ -95,7 +95,7 @@ def plot(
     if output is not None and kind is not None:
         _write(output, plotting.picture(drawn[: plotting.MOST], kind, title(chosen), level))
         if len(chosen) > plotting.MOST:
-            show.note(f"{len(chosen)} curves; the {plotting.MOST} with the most sizes are drawn")
+            show.note(f"{len(chosen)} curves; {plotting.FEW}")
     if as_json:
         show.document({"title": title(chosen), "level": level, "lines": [asdict(line) for line in drawn]})
     else:

@@ -541,7 +541,7 @@ def test_curves_that_are_not_drawn_are_counted(own_database: Path) -> None:
         rows = [{**told, "nodes": nodes, "ranks_per_node": ranks, "value": 8 / nodes} for ranks, nodes in runs]
         app.state.service().store.load([table(from_bytes(json.dumps(rows).encode(), "rows.json"), Options())], Actor("test"))
         text = client.get("/ui/models?application=many").text
-        assert "<p>9 curves; the 8 with the most sizes are drawn.</p>" in text
+        assert "<p>9 curves; the 8 with the most sizes, of equal ones the best, are drawn.</p>" in text
         assert "or fewer" not in text
 
 
