@@ -25,6 +25,8 @@ COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f0
 MARKERS: Final = "osD^vP>X"
 MOST: Final = len(COLOURS)
 """More lines than this cannot be told apart."""
+FEW: Final = f"the {MOST} with the most sizes, of equal ones the best, are drawn"
+"""Which of more lines are, as :func:`modak.perfmodel.lines.in_pictures` orders them."""
 STYLE: Final[dict[Any, Any]] = {"svg.hashsalt": "modak", "svg.fonttype": "none", "font.family": "DejaVu Sans", "font.size": 10}
 INK, PALE = "#333333", "#dddddd"
 SHORT, LONGEST = 45, 100
@@ -33,6 +35,8 @@ WIDTH: Final = 60
 """Characters in a line of the title; a longer line would take its room from the axes."""
 ARROW: Final = 0.35
 """Length of the arrow at a run that was stopped, as a part of its value."""
+STEPS: Final = ((8, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)), (5000, (1.0, 2.0, 5.0)))
+"""What has a label along the y axis in each power of ten, if the axis spans less than a ratio."""
 NEAR: Final = 1.19
 """Labels of sizes closer than this ratio would touch; ..."""
 NEAR_PART: Final = 0.07
@@ -84,19 +88,30 @@ def _dress(axes: Axes, lines: Sequence[PlotLine], title: str) -> None:
     axes.set_xlabel({"gpus": "GPUs"}.get(first.scale, first.scale))
     better = "less is better" if first.better == "lower" else "more is better"
     axes.set_ylabel(f"{first.metric.replace('_', ' ')} ({first.unit}; {better})", parse_math=False)
-    plain = FuncFormatter(lambda value, _: f"{value:,.6g}".replace(",", " "))
     axes.xaxis.set_major_locator(FixedLocator(_apart(size for line in lines for size in (*line.measured_x, *line.stopped_x, line.x[-1]))))
     axes.xaxis.set_minor_locator(NullLocator())
-    shown = [value for line in lines for value in (*line.y, *line.measured_y, *line.stopped_y)]
-    steps = (1.0, 2.0, 5.0) if max(shown) / min(shown) < 1000 else (1.0,)
+    least, most = axes.get_ylim()
+    steps = next((steps for ratio, steps in STEPS if most / least < ratio), (1.0,))
     axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=30))
     axes.yaxis.set_minor_formatter(NullFormatter())
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(plain)
+        axis.set_major_formatter(FuncFormatter(lambda value, _: _tick(value)))
     axes.grid(color=PALE, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK)
+
+
+def _tick(value: float) -> str:
+    """A size or value at an axis.
+
+    >>> _tick(0.5), _tick(1024), _tick(2e7), _tick(5e13)
+    ('0.5', '1 024', '20 M', '50 T')
+    """
+    for letter, factor in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if value >= 0.9995 * factor:
+            return f"{value / factor:.6g} {letter}"
+    return f"{value:,.6g}".replace(",", " ")
 
 
 def _apart(sizes: Iterable[float]) -> list[float]:

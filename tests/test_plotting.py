@@ -9,6 +9,8 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from modak.perfmodel.lines import PlotLine
 from modak.plotting import picture
 
@@ -67,6 +69,24 @@ def test_throughput_says_that_more_is_better() -> None:
     assert {"throughput (samples/s; more is better)", "GPUs"} <= set(said)
 
 
+@pytest.mark.parametrize(
+    ("scale", "named"),
+    [(1.0, {"20", "50", "100"}), (4.3e6, {"100 M", "200 M", "500 M"}), (3.7e12, {"50 T", "100 T", "200 T"})],
+)
+def test_large_values_have_a_letter(scale: float, named: set[str]) -> None:
+    """In place of 5e+13."""
+    few = {name: tuple(scale * value for value in getattr(LINE, name)) for name in ("measured_y", "y", "lower", "upper", "perfect")}
+    assert named <= set(texts(picture([replace(LINE, **few)], "svg", "")))
+
+
+@pytest.mark.parametrize("value", [1.0, 1.6, 2.2, 4.3, 7.0])
+def test_a_narrow_axis_has_labels_enough_to_be_read(value: float) -> None:
+    """One size, and its perfect scaling to the next: a factor of two, in which no round number needs to be."""
+    narrow = replace(LINE, measured_x=(10.0,), measured_y=(value,), x=(10.0, 20.0), y=(value, value / 2), lower=(value, value / 2))
+    said = texts(picture([replace(narrow, upper=narrow.lower, perfect=narrow.y)], "svg", ""))
+    assert sum(float(text) < 10 for text in said if text.replace(".", "").isdigit()) >= 2
+
+
 def test_runs_that_were_stopped_are_drawn_and_explained() -> None:
     """Where there are any, at their sizes."""
     without, shown = (texts(picture([line], "svg", "")) for line in (LINE, replace(LINE, stopped_x=(16.0,), stopped_y=(30.0,))))
@@ -77,7 +97,7 @@ def test_sizes_whose_labels_would_touch_are_not_both_named() -> None:
     """On an axis of seven decades twice the largest size is too near to it."""
     sizes = (1.0, 1e3, 1e7)
     said = texts(picture([replace(LINE, measured_x=sizes, measured_y=(3.0, 2.0, 1.0), x=(1.0, 1e3, 1e7, 2e7))], "svg", ""))
-    assert ("1e+07" in said, "2e+07" in said) == (True, False)
+    assert ("10 M" in said, "20 M" in said) == (True, False)
 
 
 def test_the_level_is_named_as_it_was_asked() -> None:

@@ -191,7 +191,9 @@ def _described(metric: str, scale: str, named: Sequence[tuple[str, Curve]]) -> M
     rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
     return {
         "title": f"{metric.replace('_', ' ')} over {scale}, {title([curve for _, curve in named])}",
-        "note": f"{len(named)} curves; the {plotting.MOST} with the most sizes are drawn" if len(named) > plotting.MOST else "",
+        "note": f"{len(named)} curves; the {plotting.MOST} with the most sizes, of equal ones the best, are drawn"
+        if len(named) > plotting.MOST
+        else "",
         "table": listings.as_text(("curve", *MODEL), rows),
         "more": max(0, len(named) - MOST_LISTED),
     }
@@ -300,7 +302,7 @@ def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
     made = job["plan"]
     asked, work = section(job, "application"), section(section(job, "optimisation"), "workload")
     name = work.get("application") or asked.get("app_tag")
-    build, said = job.get("build_content") or "", made.get("warnings", ())
+    build, said, used = job.get("build_content") or "", made.get("warnings", ()), made["prediction"].get("results_used")
     in_words: Callable[[str], str] = str
     if by_form := form.filled(request) is not None:
         said, in_words = [{**one, "field": form.called(one.get("field", ""))[0]} for one in said], form.in_words
@@ -318,8 +320,8 @@ def _plan(filled: Mapping[str, Any], request: Any) -> dict[str, Any]:
         "advice": advice,
         "unnamed": form.unnamed([*warnings, *decisions, *advice]) if by_form else None,
         "alternatives": listings.as_text(*choices.alternatives(made)),
-        "application": name if made["prediction"].get("results_used") else None,
-        "results_used": made["prediction"].get("results_used"),
+        "application": name if used else None,
+        "results_used": counted(used, "measured result") if used else None,
         "script": job["job_content"],
         "build": build,
     }

@@ -80,7 +80,7 @@ def plot(
         lines = [PlotLine(**{name: line[name] for name in PlotLine.__dataclass_fields__}) for line in drawn["lines"][: plotting.MOST]]
         _write(output, plotting.picture(lines, kind, drawn["title"], level))
         if drawn["curves"] > plotting.MOST:
-            show.note(f"{drawn['curves']} curves; the {plotting.MOST} with the most sizes are drawn")
+            show.note(f"{drawn['curves']} curves; {plotting.FEW}")
     if as_json:
         show.document(drawn)
     else:

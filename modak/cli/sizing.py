@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from modak.cli import common, show
-from modak.text.amounts import cell, span
+from modak.text.amounts import cell, span, spans
 from modak.text.choices import INTERVAL
 
 COLUMNS: Final = (
@@ -52,7 +52,7 @@ def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         _count(one["nodes"]),
         _count(one["gpus"]) if one.get("gpus") else None,
         span(time.get("value")),
-        f"{span(time['lower'])} – {span(time['upper'])}" if time.get("lower") is not None else None,
+        spans(time.get("lower"), time.get("upper")),
         time["basis"],
         _spread(one["node_hours"]),
         _enough(network.get("needed", "").split(",")[0], network.get("enough")),

@@ -78,12 +78,13 @@ def plot_lines(
 
 
 def in_pictures(curves: Iterable[Curve], *, all_sizes: bool = False) -> dict[tuple[str, str], list[Curve]]:
-    """Curves by what one picture can show, their metric and kind of size: the picture with the most sizes first, and in it such curves.
+    """Curves by what one picture can show, their metric and kind of size: the picture with the most sizes first, and in it such curves,
+    of equal ones the best at their largest size.
 
     Curves of one size are left out, unless ``all_sizes`` or there are no others.
     """
     every = list(curves)
-    shown = sorted([one for one in every if all_sizes or len(one.sizes) > 1] or every, key=lambda one: -len(one.sizes))
+    shown = sorted([one for one in every if all_sizes or len(one.sizes) > 1] or every, key=lambda one: (-len(one.sizes), one.costs[-1]))
     found = grouped(shown, lambda curve: (curve.series.metric, str(curve.scale)))
     return dict(sorted(found.items(), key=lambda picture: -sum(len(one.sizes) for one in picture[1])))
 

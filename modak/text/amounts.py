@@ -7,20 +7,37 @@ from typing import Any
 
 
 def span(seconds: float | None) -> str:
-    """A length of time.
+    """A length of time with three digits: no prediction has more.
 
-    >>> span(0.25), span(75), span(3361), span(100000)
-    ('0.25 s', '75 s', '56 min 1 s', '27 h 47 min')
+    >>> span(0.25), span(75), span(129), span(3292), span(9060), span(100000)
+    ('0.25 s', '75 s', '2 min 9 s', '54.9 min', '2 h 31 min', '27.8 h')
     """
     if seconds is None:
         return "unknown"
     if seconds < 120:
         return f"{plain(seconds)} s"
     minutes, rest = divmod(round(seconds), 60)
-    if minutes < 120:
+    if minutes < 10:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    if minutes < 120:
+        return f"{plain(round(seconds) / 60)} min"
     hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    if hours < 10:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return f"{plain(seconds / 3600)} h"
+
+
+def spans(least: float | None, most: float | None) -> str:
+    """From one length of time to another one.
+
+    >>> spans(3007, 3604), spans(103, 192), spans(132, 192), spans(None, None)
+    ('50.1 – 60.1 min', '103 s – 3 min 12 s', '2 min 12 s – 3 min 12 s', '')
+    """
+    if least is None or most is None:
+        return ""
+    first, last = span(least), span(most)
+    number, *units = first.split(" ")
+    return f"{number if units == last.split(' ')[1:] and len(units) == 1 else first} – {last}"
 
 
 def size(number: float) -> str:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from modak.text.amounts import cell, counted, share, span
+from modak.text.amounts import cell, counted, share, span, spans
 
 INTERVAL: Final = "90% interval"
 """All predictions have intervals of that level."""
@@ -37,7 +37,7 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
         configuration["threads_per_rank"],
         configuration.get("gpus_per_node") or None,
         span(prediction.get("value")),
-        _interval(prediction),
+        spans(prediction.get("lower"), prediction.get("upper")),
         _basis(prediction),
         round(prediction["extrapolation"], 2) if prediction.get("extrapolation") else None,
         *(choice.get(field) for field, _ in AMOUNTS.values()),
@@ -48,20 +48,20 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def configuration(made: Mapping[str, Any]) -> dict[str, str]:
-    """What a plan chose, by name: layout, variant, predicted time with its interval, what it spends, image."""
+    """What a plan chose, by name: layout, predicted time with its interval, what it spends, variant, image."""
     chosen, prediction = made["configuration"], made["prediction"]
     counts = ((chosen["nodes"], "node"), (chosen["ranks_per_node"], "rank"), (chosen["threads_per_rank"], "thread"))
     layout = " × ".join(counted(number, what) for number, what in counts)
     gpus = chosen.get("gpus_per_node")
     shown = {
         "layout": layout + (f", {counted(gpus, 'GPU')} per node" if gpus else ""),
-        "variant": _variant(chosen),
         "predicted time": predicted(prediction),
         **{
             name: _spent(made.get(field), prediction, unit, _charged(made) if field == "node_hours" else "")
             for name, (field, unit) in AMOUNTS.items()
         },
         "wall time limit": span(made["wall_time_s"]) if made.get("wall_time_s") else "",
+        "variant": _variant(chosen),
         "image": _image(made),
     }
     return {name: value for name, value in shown.items() if value}
@@ -137,19 +137,14 @@ def predicted(prediction: Mapping[str, Any]) -> str:
     per += f", {span(prediction['start_up'])} to start" if prediction.get("start_up") else ""
     rests = f"basis: {_basis(prediction)}, {counted(prediction['results_used'], 'result')}"
     far = f", {counted(prediction['extrapolation'], 'doubling')} beyond the measured sizes" if prediction.get("extrapolation") else ""
-    return f"{span(prediction['value'])} ({prediction['level']:.0%} interval {_interval(prediction)}; {rests}{far}{per})"
+    within = spans(prediction["lower"], prediction["upper"])
+    return f"{span(prediction['value'])} ({prediction['level']:.0%} interval {within}; {rests}{far}{per})"
 
 
 def _basis(prediction: Mapping[str, Any]) -> str:
     """The basis, and what a run that was stopped tells."""
     least = prediction.get("longer_than")
     return f"{prediction['basis']}, more than {span(least)} by a stopped run" if least else str(prediction["basis"])
-
-
-def _interval(prediction: Mapping[str, Any]) -> str:
-    if prediction.get("lower") is None:
-        return ""
-    return f"{span(prediction['lower'])} – {span(prediction['upper'])}"
 
 
 def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "", beside: str = "") -> str:

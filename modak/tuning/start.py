@@ -12,7 +12,7 @@ from modak.facts import Facts, same_name, same_parameter
 from modak.perfmodel.fitting.cells import Cell
 from modak.results.metrics import metric_of
 from modak.target import find_system
-from modak.text.amounts import counted, span
+from modak.text.amounts import counted, span, spans
 from modak.tuning.request import Aim
 from modak.tuning.setting import as_text, column
 from modak.tuning.space import LAYOUT, Grid, Point
@@ -46,7 +46,7 @@ def _predicted(base: Request, facts: Facts, space: Grid) -> list[tuple[Point, st
             continue
         predicted = choice.prediction
         if predicted.value is not None and predicted.lower is not None and predicted.upper is not None:
-            interval = f"{span(predicted.lower)} to {span(predicted.upper)} at {predicted.level:.0%}, basis: {predicted.basis}"
+            interval = f"{spans(predicted.lower, predicted.upper)} at {predicted.level:.0%}, basis: {predicted.basis}"
             timed.append((predicted.value, point, f"the models predict {span(predicted.value)} ({interval})"))
     return [(point, f"{why}, the least of {counted(len(timed), 'layout')}") for _, point, why in sorted(timed)[:1]]
 

@@ -296,6 +296,17 @@ def test_how_the_result_comes_back_is_the_last_step(web: TestClient, application
     assert not loaded or f"<code>{loaded}</code>, when it has ended" in unescape(steps)
 
 
+def test_a_plan_begins_with_what_was_chosen_and_how_long_it_takes(web: TestClient) -> None:
+    """These largest, then the way to the evidence; what to do comes before the reasons, of which each begins with what it is about."""
+    page = unescape(web.post("/ui/plans", data={"document": (ROOT / "examples/3dgan-supermuc-ng.json").read_text()}).text)
+    largest = [("layout", "24 nodes × 4 ranks × 12 threads"), ("predicted time", "54.9 min")]
+    assert re.findall("<dt>(.*?)</dt><dd><b>(.*?)</b>", page) == largest
+    known = ["8 measured results", "measured and predicted scaling of 3dgan"]
+    assert re.findall("used_by=[^>]*>(.*?)</a>", page.partition("<h2>")[0]) == known
+    assert re.findall("<h2>(.*?)</h2>", page) == ["Next", "Advice", "Why", "Alternatives", "Job script"]
+    assert "<li><b>objective:</b> minimise node-hours with P(time <= 01:00:00) >= 0.9</li>" in page
+
+
 def test_a_request_with_sections_as_text_has_a_page(web: TestClient) -> None:
     """Some programs send an object as the text of it; the page names the application and the system all the same."""
     work = json.dumps({"workload": json.dumps({"application": "3dgan"})})
@@ -530,7 +541,7 @@ def test_curves_that_are_not_drawn_are_counted(own_database: Path) -> None:
         rows = [{**told, "nodes": nodes, "ranks_per_node": ranks, "value": 8 / nodes} for ranks, nodes in runs]
         app.state.service().store.load([table(from_bytes(json.dumps(rows).encode(), "rows.json"), Options())], Actor("test"))
         text = client.get("/ui/models?application=many").text
-        assert "<p>9 curves; the 8 with the most sizes are drawn.</p>" in text
+        assert "<p>9 curves; the 8 with the most sizes, of equal ones the best, are drawn.</p>" in text
         assert "or fewer" not in text
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from modak.facts import Failed, Layout, Result, SeriesKey, Shifted
 from modak.perfmodel import Curve, Question, fit, predict
-from modak.perfmodel.lines import curve_labels, plot_lines
+from modak.perfmodel.lines import curve_labels, in_pictures, plot_lines
 
 SIZES = (1, 2, 4, 8)
 
@@ -22,7 +22,7 @@ def curves(
     unit = "s" if metric == "wall_time" else "samples/s"
     key = SeriesKey.model_validate({"application": "app", "system": "here", "metric": metric, "unit": unit, **series})
     power = -1 if metric == "wall_time" else 1
-    return fit([Result(series=key, layout=Layout(nodes=n, ranks_per_node=ranks), value=100.0 * n**power) for n in sizes])
+    return fit([Result(series=key, layout=Layout(nodes=n, ranks_per_node=ranks), value=scale * 100.0 * n**power) for n in sizes])
 
 
 def test_times_fall_and_lie_in_their_interval() -> None:
@@ -174,6 +174,15 @@ def test_runs_that_were_stopped_are_on_lines_of_whole_runs() -> None:
     found = fit([Result(series=key, layout=Layout(nodes=1, ranks_per_node=n), value=100 / n) for n in SIZES])
     (line,), (rate,) = plot_lines(found, found, failed=stops), plot_lines(curves(metric="throughput"), failed=[cut(60, 16)])
     assert (line.scale, line.stopped_x, line.stopped_y, rate.stopped_x) == ("ranks", (16.0,), (60.0,), ())
+
+
+@pytest.mark.parametrize(("metric", "best"), [("wall_time", "a"), ("throughput", "b")])
+def test_the_curves_of_a_picture_begin_with_the_most_sizes_and_the_best(metric: str, best: str) -> None:
+    """A picture has room for few: whoever measured sixty looks for these."""
+    few = {name: curves(scale, metric=metric, dataset=name) for name, scale in {"a": 1.0, "b": 2.0}.items()}
+    many = curves(9.0, metric=metric, dataset="c", sizes=(*SIZES, 16))
+    ((_, kept),) = in_pictures([*few["a"], *few["b"], *many]).items()
+    assert [one.series.dataset for one in kept] == ["c", best, "ab".replace(best, "")]
 
 
 def test_labels_say_what_differs_and_nothing_else() -> None:

@@ -34,7 +34,7 @@ def planned(store: Store, prediction: dict[str, object] | None, **job: object) -
 def test_a_job_is_compared_with_its_prediction(store: Store, seconds: float, where: str) -> None:
     """So its user sees, without a table, whether to trust the next one."""
     planned(store, PREDICTION)
-    told = f"job 7 took {seconds:.0f} s, {where} the 90% interval of its prediction, 100 s (90 s – 115 s)"
+    told = f"job 7 took {seconds:.0f} s, {where} the 90% interval of its prediction, 100 s (90 – 115 s)"
     assert told in store.load([result("7", seconds)], ME).notes
     assert not [note for note in store.load([result("7", seconds)], ME).notes if "prediction" in note], "it is there already"
 
@@ -53,7 +53,7 @@ def test_a_job_that_was_stopped_is_compared_once_it_took_longer(store: Store, se
     run = {"application": "solver", "system": "probe", "nodes": 2}
     document = {"modak_result": 1, "plan": "12ab", "job": "7", "exit_status": 143, "seconds": seconds, "unfinished": run}
     notes = store.load([table(from_bytes(json.dumps(document).encode(), "modak-result-7.json"))], ME).notes
-    said = [f"{one} the 90% interval of its prediction, 100 s (90 s – 115 s)" for one in told]
+    said = [f"{one} the 90% interval of its prediction, 100 s (90 – 115 s)" for one in told]
     assert [note for note in notes if "prediction" in note] == said
 
 
