@@ -102,10 +102,11 @@ def test_kinds_of_nodes_of_one_name_are_named_where_one_takes_longer_jobs(known:
         optimise(asked(application__executable="./a", job_options=options), changed(known, partitions=partitions)(None))
 
 
-def test_the_place_of_the_longest_jobs_is_named_if_these_are_too_short_too(known: Known) -> None:
-    """In a queue of its own, for jobs of one node."""
-    with pytest.raises(Infeasible, match=r"continues it; 2-12:00:00 is the most, in single \(1 node\)$"):
-        nobody_ran_this(known, (Queue(name="short", max_nodes=64), Queue(name="single", max_nodes=1, max_wall_time_s=216_000)))
+@pytest.mark.parametrize(("seconds", "said"), [(216_000, "; 2-12:00:00 is the most, in single \\(1 node\\)"), (172_800, "")])
+def test_the_place_of_the_longest_jobs_is_named_if_these_are_too_short_too(known: Known, seconds: int, said: str) -> None:
+    """In a queue of its own, for jobs of one node; not if they are as short there."""
+    with pytest.raises(Infeasible, match=f"continues it{said}$"):
+        nobody_ran_this(known, (Queue(name="short", max_nodes=64), Queue(name="single", max_nodes=1, max_wall_time_s=seconds)))
 
 
 @pytest.mark.parametrize(
@@ -150,10 +151,13 @@ def test_more_time_than_the_named_quality_of_service_gives_is_refused(ask: Calla
         ask(request, with_debug(known(request.workload_name)))
 
 
-@pytest.mark.parametrize("asked", [{"partition": "of-my-own"}, {"qos": "long"}])
-def test_a_limit_that_may_be_another_one_refuses_nothing(known: Known, asked: dict[str, str]) -> None:
-    """That of a partition that is not on record, or of a quality of service: the script asks for what is requested, with a warning."""
-    found = nobody_ran_this(known, job_options=asked)
+@pytest.mark.parametrize(
+    ("asked", "fields"), [({"partition": "of-my-own"}, {}), ({"qos": "long"}, {}), ({}, {"partition_directive": "never"})]
+)
+def test_a_limit_that_may_be_another_one_refuses_nothing(known: Known, asked: dict[str, str], fields: dict[str, str]) -> None:
+    """That of a partition that is not on record, or that scripts do not name, or of a quality of service: the script asks for what is
+    requested, with a warning."""
+    found = nobody_ran_this(changed(known, **fields), job_options=asked)
     assert "#SBATCH --time=3-00:00:00\n" in found.texts.job_script
     assert "job_options.wall_time_limit" in [one.field for one in found.plan.warnings]
 

@@ -756,6 +756,7 @@ def test_ranks_lie_on_as_many_nodes_as_a_job_must_have(known: Known, ranks: int,
 def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     """One rank per core, unless the request gives threads."""
     assert layouts(of_mpi(known, job_options__core_count=24)) == {(24, 1, 0)}
+    assert layouts(of_mpi(known, job_options__core_count=24, application__threads=4)) == {(6, 4, 0)}
 
 
 @pytest.mark.parametrize(

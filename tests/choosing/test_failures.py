@@ -246,7 +246,9 @@ def test_first_runs_are_as_before_if_others_had_too_little_memory(known: Known, 
 def test_if_no_number_of_nodes_has_the_memory_the_request_is_refused(known: Known) -> None:
     """With what failed, and what to do when it is mended."""
     for ask in (next_runs, recommend):
-        with pytest.raises(Infeasible, match=r"8 nodes x 1x48 had too little memory, so as many nodes or fewer .*'modak results doubt'"):
+        with pytest.raises(
+            Infeasible, match=r"8 nodes x 1x48 had too little memory, so as many nodes or fewer .* have, too; once .*'modak results doubt'"
+        ):
             ask(asked(), facts(known, {}, [failed((8, 1, 48), OUT_OF_MEMORY)]))
 
 
