@@ -342,6 +342,13 @@ def test_a_node_without_room_costs_the_metric_and_not_the_job(tmp_path: Path, si
     assert [each["metric"] for each in result(tmp_path)["results"]] == ["wall_time"]
 
 
+def test_what_reads_the_output_ends_with_a_script_that_ends_before_the_run(tmp_path: Path) -> None:
+    """It would wait for the run's output for ever, and hold the script's own."""
+    stub(tmp_path, "mkfifo", 'PATH=/usr/bin:/bin mkfifo "$@"; case "$*" in *errors*) kill -TERM "$PPID" ;; esac')
+    done = ran(render(JOB, "shell").text, tmp_path, TMPDIR=str(tmp_path))
+    assert (done.returncode, done.stderr) == (-15, "modak: a signal ended the script before its last command\n")
+
+
 def test_the_output_takes_no_room_on_the_node(tmp_path: Path) -> None:
     """Its temporary directory may be memory of the job, and holds the job's own data."""
     (tmp_path / "node").mkdir()

@@ -150,10 +150,6 @@ modak_keep() { # a stream of the run is passed on, and its last line with the me
     (trap '' TERM && exec tee -- "${MODAK_NOTES}/$1.lines" <"${MODAK_NOTES}/$1") &
     MODAK_TEE+=("$!")
 }
-MODAK_KEEP=()
-MODAK_TEE=()
-modak_keep output
-modak_keep errors >&2
 modak_kept() { # waits until all output has passed, but not for processes that the run leaves behind
     local tries=0 stream
     while kill -0 "${MODAK_TEE[@]}" 2>/dev/null; do
@@ -171,6 +167,10 @@ modak_kept() { # waits until all output has passed, but not for processes that t
     wait "${MODAK_TEE[@]}" "${MODAK_KEEP[@]}" 2>/dev/null || :
     MODAK_TEE=()
 }
+MODAK_KEEP=()
+MODAK_TEE=()
+modak_keep output
+modak_keep errors >&2
 
 # --- the signal before the time limit
 modak_checkpoint() {
