@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -15,6 +16,8 @@ from modak.perfmodel import Curve
 from modak.text.amounts import listed
 from modak.text.choices import named
 
+_TAKEN: Final = re.compile(r"[A-Za-z0-9._+][A-Za-z0-9._+,:=%-]{0,63}|-[0-9.]{1,63}")
+"""Values that get into a command: results are somebody's, and none becomes an option, a path or a line of a script."""
 MOST_LISTED: Final = 5
 """Values that a warning names."""
 
@@ -22,14 +25,16 @@ MOST_LISTED: Final = 5
 def values_of(curve: Curve, request: Request) -> Params:
     """The values that results have of the open parameters; empty: there are none, or the results do not have all of them."""
     names, there = request.optimisation.workload.open_params, curve.series.params
-    return tuple([(name, there[name]) for name in names]) if all(name in there for name in names) else ()
+    known = all(name in there and _TAKEN.fullmatch(there[name]) for name in names)
+    return tuple([(name, there[name]) for name in names]) if known else ()
 
 
 def with_values(curves: Sequence[Curve], request: Request) -> list[Curve]:
     """The curves with values that were measured at the problem, or at the nearest size of it, because a larger one may need more memory
     than they leave; all curves, if there are none."""
-    known = [curve for curve in curves if values_of(curve, request)]
-    tried = {values_of(curve, request) for curve in of_nearest_size(known, parameters(request.optimisation.workload.named))}
+    work = request.optimisation.workload
+    known = [curve for curve in curves if values_of(curve, request)] if work.open_params else []
+    tried = {values_of(curve, request) for curve in of_nearest_size(known, parameters(work.named))}
     return [curve for curve in known if values_of(curve, request) in tried] or [*curves]
 
 

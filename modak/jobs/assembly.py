@@ -325,7 +325,7 @@ def _values(request: Request, resources: Resources, shape: Shape) -> Mapping[str
         "MODAK_RANKS_PER_NODE": str(resources.ranks_per_node),
         "MODAK_THREADS": str(resources.threads_per_rank),
         **({"MODAK_BATCH_SIZE": str(shape.batch_size)} if shape.batch_size else {}),
-        **{variable: params[name] for variable, name in variables_of(params).items()},
+        **({variable: params[name] for variable, name in variables_of(params).items()} if params else {}),
     }
 
 

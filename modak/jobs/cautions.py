@@ -275,8 +275,9 @@ def _unset(request: Request, expanded: Collection[str]) -> Iterator[Notice]:
 
 def _not_taken(request: Request, spec: JobSpec) -> Iterator[Notice]:
     """A warning for each parameter that is chosen and that no command takes: the job may run with another value."""
-    text = line(spec.words)
-    for name in request.optimisation.workload.open_params:
+    names = request.optimisation.workload.open_params
+    text = line(spec.words) if names else ""
+    for name in names:
         variable = variable_of(name)
         if variable in spec.values and not re.search(rf"{variable}(?![A-Z0-9_])", text):
             why = f"{spec.values[variable]} is chosen, but the command does not take ${{{variable}}}: the job may run with another value"

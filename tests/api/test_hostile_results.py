@@ -65,6 +65,20 @@ def test_no_cell_of_a_result_breaks_out(shared: Site, column: str) -> None:
     assert taken or column in ("partition", "runtime", "params.workers")
 
 
+def test_no_parameter_that_is_left_open_breaks_out(shared: Site) -> None:
+    """The command takes plain values alone, even if others were faster."""
+    rows = [row("open", "params.x", text, 1) for text in BREAKOUTS]
+    taken = [{**row("open", "params.x", "8x4", 1), "value": 1000}, *rows]
+    loaded = [shared.call("POST", "/results", shared.keys["load"], json=[one]).status_code for one in taken]
+    assert loaded.count(200) > 1
+    request = asked("open")
+    request["job"]["optimisation"]["workload"]["params"] = {"x": "auto"}
+    request["job"]["application"]["executable"] = "./solver ${MODAK_PARAM_X}"
+    script = shared.call("POST", "/optimise", json=request).json()["job"]["job_content"]
+    assert "export MODAK_PARAM_X=8x4\n" in script
+    assert CANARY not in script
+
+
 def texts(part: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The way to each text in a document."""
     if isinstance(part, str):
