@@ -381,7 +381,7 @@ def _path(path: str, filters: Mapping[str, str] | None = None, /, **options: Any
         from modak.results.filters import check_filters
 
         check_filters(filters)
-    given = {name: "true" if value is True else value for name, value in options.items() if value not in (None, "") and value is not False}
+    given = {name: "true" if value is True else value for name, value in options.items() if value is not None and value is not False}
     query = urlencode([*(filters or {}).items(), *given.items()], doseq=True)
     return quote(path) + (f"?{query}" if query else "")
 

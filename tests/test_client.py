@@ -160,6 +160,7 @@ def test_comparisons_are_the_same(local: Service, remote: Remote) -> None:
         {"holdout": "each", "system": "SuperMUC_NG"},
         {"application": "3DGAN", "level": 0.5},
         {"application": "3dgam"},
+        {"application": ""},
         {"holdout": "none"},
         {"system": "supermuk"},
     ],
@@ -185,6 +186,8 @@ def test_lines_of_plots_are_the_same(local: Service, remote: Remote) -> None:
     for which in (local, remote):
         with pytest.raises(ModakError, match="model: no model has the id 'nix'"):
             which.lines([*models, "nix"], most=2)
+        with pytest.raises(ModakError, match="model: ids of models name what is drawn"):
+            which.lines(models, "3dgan", most=2)
 
 
 def test_a_bad_point_is_named_by_its_file_and_line(remote: Remote) -> None:

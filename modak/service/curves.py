@@ -44,6 +44,8 @@ def lines(
     """See :meth:`modak.service.Service.lines`."""
     from modak.perfmodel.lines import in_pictures, plot_lines, title
 
+    if models and (application, system) != (None, None):
+        raise RequestError("ids of models name what is drawn: give no application or system beside them", field="model")
     if models:
         named = [(identity, store.model(identity)) for identity in models]
         chosen = [curve for _, curve in named if curve is not None]
