@@ -35,23 +35,33 @@ _TIMED: Final = and_(results.c.measured_at != UNKNOWN, results.c.by_hand == 0)
 """Results whose time is known, without those that somebody confirmed as they are."""
 
 
+class _Step(NamedTuple):
+    """A shift, as it is noted with a series."""
+
+    day: int
+    ratio: float
+    error: float
+    """The standard error of the logarithm of the ratio for this series."""
+    of_all: bool
+    """Whether it is of all runs on the system, and not of this application."""
+
+
 class Noted(NamedTuple):
     """The shifts that a series has results from before of."""
 
     is_rate: bool
-    steps: Sequence[tuple[int, float, float]]
-    """The day of each, its ratio, and how unsure that is; in order."""
+    steps: Sequence[_Step]
+    """In order."""
 
     @property
     def last(self) -> Shifted:
         """The last of them."""
-        day, ratio, _ = self.steps[-1]
-        return Shifted(since=date_of(day), ratio=ratio)
+        return Shifted(since=date_of(self.steps[-1].day), ratio=self.steps[-1].ratio)
 
     @property
     def unsure(self) -> float:
         """The standard error of the logarithm of what the oldest values are multiplied by."""
-        return math.hypot(*(error for *_, error in self.steps))
+        return math.hypot(*(step.error for step in self.steps))
 
 
 class _Span(NamedTuple):
@@ -128,7 +138,8 @@ def noted(connection: Connection, numbers: Sequence[int]) -> dict[int, Noted]:
     """Those of these series that have results from before a shift."""
     columns = (series.c.id, series.c.metric, series.c.unit, series.c.shifts)
     rows = connection.execute(select(*columns).where(series.c.id.in_(numbers), series.c.shifts.is_not(None)))
-    return {row.id: Noted(metrics.metric(row.metric, row.unit).is_rate, json.loads(row.shifts)) for row in rows}
+    steps = ((row, [_Step(*step) for step in json.loads(row.shifts)]) for row in rows)
+    return {row.id: Noted(metrics.metric(row.metric, row.unit).is_rate, several) for row, several in steps}
 
 
 def value(of: Mapping[int, Noted]) -> ColumnElement[float]:
@@ -136,9 +147,9 @@ def value(of: Mapping[int, Noted]) -> ColumnElement[float]:
     scaled = []
     for number, one in of.items():
         factor = 1.0
-        for day, ratio, _ in reversed(one.steps):
-            factor *= 1 / ratio if one.is_rate else ratio
-            scaled.append((and_(results.c.series_id == number, _TIMED, results.c.measured_at < day * DAY), factor))
+        for step in reversed(one.steps):
+            factor *= 1 / step.ratio if one.is_rate else step.ratio
+            scaled.append((and_(results.c.series_id == number, _TIMED, results.c.measured_at < step.day * DAY), factor))
     return results.c.value * case(*reversed(scaled), else_=1.0) if scaled else results.c.value
 
 
@@ -153,31 +164,39 @@ def _note(
     chosen = select(series.c.id, series.c.application, series.c.shifts).where(there)
     rows = connection.execute(chosen if found else chosen.where(series.c.shifts.is_not(None))).all()
     own = grouped((one for _, shift in found for one in shift.ratios), lambda one: (one.run[0], one.metric))
-    looked_at, changed = {one.application for one in several.values()}, []
-    error = cache(lambda place, of_series, application: found[place][1].unsure(of_series, application))  # most have none of their own
-    for row in rows:
-        one, span = several.get(row.id), spans.get(row.id)
+    looked_at = {one.application for one in several.values()}
+
+    @cache  # most series are like others
+    def steps(shown: str | None, application: str, of_series: Sequence[Configuration], before: Sequence[bool] | None) -> str | None:
+        """What is noted with a series of which results are from ``before`` these shifts (``None``: it has none), and so much is ``shown``
+        now. Of an application that is not looked at, its own stay."""
+        there = [shift for shift, before_it in zip(found, before or (), strict=False) if before_it and shift[0] in (None, application)]
+        unsure = [(name, shift, error) for name, shift in there if (error := shift.unsure(of_series, application)) is not None]
+        noted = [_Step(*step) for step in json.loads(shown or "[]")]
+        if before is not None and application not in looked_at and not any(name is None for name, _ in found):
+            now = [step for step in noted if not step.of_all]
+        else:
+            now = [_Step(shift.day, shift.ratio, error, name is None) for name, shift, error in unsure]
+            if _are_noted(noted, now, [shift for _, shift, _ in unsure]):
+                return shown
+        return json.dumps(now) if now else None
+
+    days, changed = [shift.day * DAY for _, shift in found], []
+    for number, application, shown in rows:
+        one, span = several.get(number), spans.get(number)
         of_series = tuple(own.get((one.run[0], one.metric), ())) if one else ()
-        before = [
-            (shift, error(place, of_series, row.application))
-            for place, (name, shift) in enumerate(found)
-            if name in (None, row.application) and span and span.first < shift.day * DAY
-        ]
-        unsure = [(shift, by) for shift, by in before if by is not None]
-        if span and not unsure and row.application not in looked_at:
-            continue
-        if not _is_noted(json.loads(row.shifts or "[]"), unsure):
-            steps = [(shift.day, shift.ratio, by) for shift, by in unsure]
-            changed.append({"number": row.id, "steps": json.dumps(steps) if steps else None})
+        told = steps(shown, application, of_series, tuple(span.first < day for day in days) if span else None)
+        if told != shown:
+            changed.append({"number": number, "steps": told})
     if changed:
         now = select(meta.c.number).scalar_subquery()
         noted = update(series).where(series.c.id == bindparam("number"))
         connection.execute(noted.values(shifts=bindparam("steps"), changed=now), changed)
 
 
-def _is_noted(steps: Sequence[tuple[int, float, float]], found: Sequence[tuple[Shift, float]]) -> bool:
-    """Whether they are noted already, as large within their intervals: not every further run has all series of a system fitted again."""
-    return len(steps) == len(found) and all(
-        day == shift.day and shift.interval[0] <= ratio <= shift.interval[1] and (noted > 0) == (error > 0)
-        for (day, ratio, noted), (shift, error) in zip(steps, found, strict=True)
+def _are_noted(noted: Sequence[_Step], now: Sequence[_Step], shifts: Sequence[Shift]) -> bool:
+    """Whether shifts are noted already, as large within their intervals: not every further run has all series of a system fitted again."""
+    return len(noted) == len(now) and all(
+        old.day == new.day and low <= old.ratio <= high and (old.error > 0, old.of_all) == (new.error > 0, new.of_all)
+        for old, new, (low, high) in zip(noted, now, (shift.interval for shift in shifts), strict=True)
     )

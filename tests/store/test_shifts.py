@@ -132,6 +132,8 @@ def test_of_many_series_some_are_looked_at_and_all_are_scaled(store: Store, monk
     (note,) = load(store, rows([17], application="s7"))
     assert note.startswith("runs on here take 20% longer")
     assert all(shifted(store, name) for name in names)
+    store.judge("doubt", Measured("2026-03-11", None, {"system": "here"}), ME, "a broken fan")
+    assert not any(shifted(store, name) for name in names)
 
 
 def test_a_load_tells_of_its_own_applications(store: Store) -> None:
@@ -161,7 +163,7 @@ def test_a_shift_that_is_about_as_large_stays_as_it_was_noted(store: Store) -> N
 
 
 def test_what_is_not_looked_at_keeps_its_shift(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A load looks at the series that ran last, up to a number; without any runs that models use there is none."""
+    """A load looks at the series that got results last, up to a number; without any runs that models use there is none."""
     load(store, rows([*BEFORE, *AFTER], application="heat"))
     with monkeypatch.context() as patched:
         patched.setattr(shifts, "MOST_SERIES", 1)
