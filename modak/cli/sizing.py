@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from modak.cli import common, show
-from modak.text.amounts import cell, span, spans
+from modak.text.amounts import cell, plain, span, spans
 from modak.text.choices import INTERVAL
 
 COLUMNS: Final = (
@@ -79,7 +79,7 @@ def _count(figure: Mapping[str, Any]) -> str | None:
 def _spread(figure: Mapping[str, Any]) -> str | None:
     if figure.get("value") is None:
         return None
-    low, value, high = (cell(float(figure[name])) for name in ("lower", "value", "upper"))
+    low, value, high = (plain(figure[name]) for name in ("lower", "value", "upper"))
     return f"{value} ({low} – {high})"
 
 

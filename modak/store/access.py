@@ -111,7 +111,7 @@ class Access:
             until = moment + timedelta(days=RESULT_DAYS)
             kept = case((plans.c.expires_at < stored(until), stored(until)), else_=plans.c.expires_at)
             if not connection.execute(update(plans).where(plans.c.id == plan_id, unexpired()).values(expires_at=kept)).rowcount:
-                raise NotFound(f"no plan {plan_id[:80]!a}; plans expire", field="id")
+                raise NotFound(f"no plan {plan_id[:80]!a}; plans expire: send the request again", field="id")
             times = {"created_at": stored(moment), "expires_at": stored(until)}
             connection.execute(insert(result_tokens).values(hash=digest, plan_id=plan_id, principal=actor.principal, **times))
             audit.note(connection, actor, "allow a result", [f"plan {plan_id}"])

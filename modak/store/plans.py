@@ -77,7 +77,7 @@ class Plans:
         with reading(self.engine) as connection:
             row = connection.execute(select(plans).where(plans.c.id == plan_id, unexpired())).first()
         if row is None:
-            raise NotFound(f"no plan {plan_id[:80]!a}; plans expire", field="id")
+            raise NotFound(f"no plan {plan_id[:80]!a}; plans expire: send the request again", field="id")
         return _plan(row._mapping)
 
     def newest(self, limit: int) -> tuple[StoredPlan, ...]:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from modak.text.amounts import cell, counted, share, span, spans
+from modak.text.amounts import cell, counted, plain, share, span, spans
 
 INTERVAL: Final = "90% interval"
 """All predictions have intervals of that level."""
@@ -151,13 +151,13 @@ def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "", 
     """An amount that is proportional to the time (node-hours, energy, cost), with the interval of the time. ``beside``: more on it."""
     if amount is None or prediction.get("lower") is None:
         return cell(amount)
-    lower, upper = (cell(amount * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
-    return f"{cell(amount)}{unit} ({beside}{prediction['level']:.0%} interval {lower} – {upper})"
+    lower, upper = (plain(amount * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
+    return f"{plain(amount)}{unit} ({beside}{prediction['level']:.0%} interval {lower} – {upper})"
 
 
 def _charged(made: Mapping[str, Any]) -> str:
     """Node-hours as other sites count them, and of which part of a node they are."""
-    amounts = [f"{cell(made[field])} {name}" for name, field in HOURS.items() if made.get(field)]
+    amounts = [f"{plain(made[field])} {name}" for name, field in HOURS.items() if made.get(field)]
     part = f"{share(made['node_share'])} of {'a' if made['configuration']['nodes'] == 1 else 'each'} node" if made.get("node_share") else ""
     said = ", ".join(filter(None, (*amounts, part)))
     return f"{said}; " if said else ""

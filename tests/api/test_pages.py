@@ -431,6 +431,19 @@ def test_a_page_with_nothing_to_show_says_so(own_database: Path, kind: str) -> N
     assert re.search(r"<p>No (results|\w+ are known)\.", shown)
 
 
+def test_a_search_without_hits_leads_back_to_all_results(web: TestClient) -> None:
+    """Where there are results of others."""
+    assert '<a href="results">All results</a>' in web.get("/ui/results?application=nothing").text
+
+
+@pytest.mark.parametrize(("kind", "name"), [("systems", "supermuc-ng"), ("images", "docker://bvlc/caffe:cpu"), ("rules", "large-batch")])
+def test_a_list_leads_to_all_that_is_known_of_each(web: TestClient, kind: str, name: str) -> None:
+    """A table has no room for limits, advice and sources."""
+    shown = unescape(web.get(f"/ui/{kind}").text)
+    (there,) = re.findall(f'<td[^>]*><a href="([^"]*)">{name}</a></td>', shown)
+    assert web.get(f"/ui/{there}").json()["reference" if kind == "images" else "name"] == name
+
+
 def test_a_picture_of_curves_is_drawn(web: TestClient) -> None:
     """As `modak models plot` draws it; a picture may have styles and nothing else."""
     answer = web.get("/ui/models.svg?application=3dgan&metric=epoch_time&over=nodes")
@@ -505,7 +518,7 @@ def test_a_list_that_is_longer_than_a_page_goes_on(crowded: TestClient) -> None:
     path, rows = "/ui/images", []
     while path:
         page = crowded.get(path).text
-        rows.append(re.findall(r"<tr><td[^>]*>([^<]*)", page))
+        rows.append(re.findall(r"<tr><td[^>]*><a [^>]*>([^<]*)", page))
         path = next((urljoin(path, unescape(link)) for link in Links(page).links if "?cursor=" in link), "")
     assert [len(of_page) == pages.MOST_LISTED for of_page in rows] == [True, False]
     assert len({name for of_page in rows for name in of_page}) == len(crowded.app.state.service().listing("images"))  # type: ignore[attr-defined]

@@ -115,7 +115,7 @@ def test_all_that_a_job_is_charged_for_counts_the_part() -> None:
     plan = of(sharing(), FOUR).plan
     assert [plan.node_hours, plan.core_hours, plan.energy_kwh, plan.cost] == pytest.approx([1.5 / 16, 6.0, 0.75 / 16, 3 / 16], rel=1e-3)
     assert plan.gpu_hours is None
-    assert configuration(plan.model_dump(mode="json"))["node-hours"].startswith("0.09375 (6 core-hours, 6.2% of a node; 90% interval ")
+    assert configuration(plan.model_dump(mode="json"))["node-hours"].startswith("0.0938 (6 core-hours, 6.2% of a node; 90% interval ")
 
 
 def test_gpu_hours_are_told_of_a_job_with_gpus() -> None:
