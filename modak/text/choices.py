@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from modak.text.amounts import cell, counted, plain, share, span, spans
+from modak.text.units import clock
 
 INTERVAL: Final = "90% interval"
 """All predictions have intervals of that level."""
@@ -60,7 +61,7 @@ def configuration(made: Mapping[str, Any]) -> dict[str, str]:
             name: _spent(made.get(field), prediction, unit, _charged(made) if field == "node_hours" else "")
             for name, (field, unit) in AMOUNTS.items()
         },
-        "wall time limit": span(made["wall_time_s"]) if made.get("wall_time_s") else "",
+        "wall time limit": clock(made["wall_time_s"]) if made.get("wall_time_s") else "",
         "variant": _variant(chosen),
         "image": _image(made),
     }
