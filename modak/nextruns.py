@@ -123,9 +123,16 @@ class Programme:
         return {"likely": likely, "interval": interval, "runs": runs, "node_hours": total, "notes": list(self.notes)}
 
 
-def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | None = None, least: float = LEAST) -> Programme:
+def next_runs(
+    request: Request,
+    facts: Facts,
+    most: int = 5,
+    budget: float | None = None,
+    least: float = LEAST,
+    go_on: Callable[[], None] = lambda: None,
+) -> Programme:
     """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours. ``least``: the smallest part of
-    today's interval that a run has to narrow.
+    today's interval that a run has to narrow. ``go_on`` is called between the candidates, and ends the work if it raises.
 
     Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints in any draw.
     """
@@ -140,7 +147,7 @@ def next_runs(request: Request, facts: Facts, most: int = 5, budget: float | Non
         notes = (_nothing(decision), *_of_runs(request, decision, facts, first))
         return Programme(decision, (), None, first, notes, (*warnings, *_one_log(request, target, first)))
     chances = chances_of(request, decision.scored)
-    known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances)
+    known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances, go_on)
     likely, today = _likely(decision, chances), width(known)
     pairs = _pairs(decision, chosen.shape, chosen.nodes, chances)
     places = list(dict.fromkeys((*pairs, *_worth_a_look(decision, chances))))
@@ -331,7 +338,7 @@ def _named(decision: Decision, one: Proposal, today: float) -> str:
     return f"{described(decision, one.index)} ({plain(one.node_hours or 0)} node-hours){gain}"
 
 
-def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -> Width:
+def _width(request: Request, facts: Facts, decision: Decision, chances: Array, go_on: Callable[[], None]) -> Width:
     """The half-width of the decision's interval as a function of the known curves."""
     power, scored, target, tried = node_power(facts), decision.scored, decision.target, decision.candidates.tried
     share, beside = decision.evidence.of_work
@@ -351,6 +358,7 @@ def _width(request: Request, facts: Facts, decision: Decision, chances: Array) -
         return np.minimum(found, predictor.predictions(_question(request, target, shape), nodes).width.middle)
 
     def width(curves: Sequence[Curve]) -> float:
+        go_on()
         predictor = Predictor(curves, all_nodes, power)
         work = ((half_width(curves, predictor, shape, scored.nodes[rows]), rows, weights) for shape, rows, weights in spots)
         return float(sum(weights @ np.hypot(found * share[rows], beside[rows]) for found, rows, weights in work) / total)

@@ -164,7 +164,8 @@ async def proposals(
     asked = document(body)
 
     def proposed(service: Service) -> Response:
-        return answer(service.next_runs(asked, most=number, budget=budget, gain=gain, scripts=scripts, strict=strict))
+        go_on = partial(in_time, request)
+        return answer(service.next_runs(asked, most=number, budget=budget, gain=gain, scripts=scripts, strict=strict, go_on=go_on))
 
     return await one_at_a_time(request, proposed, "proposals")
 

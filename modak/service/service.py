@@ -326,19 +326,20 @@ class Service:
         gain: float = LEAST,
         scripts: bool = False,
         strict: bool = False,
+        go_on: Callable[[], None] = lambda: None,
     ) -> Json:
         """The ``runs`` that are worth measuring next for the decision of a request, and what is ``likely`` to be the right choice.
 
         ``gain``: the smallest part of today's interval that a run has to narrow.
 
         Intervals are factors: from ``value / interval`` to ``value * interval``. With ``scripts`` each run has its ``texts``.
-        Raises as :meth:`optimise` does.
+        ``go_on`` is called between the candidates, and ends the work if it raises. Raises as :meth:`optimise` does.
         """
         from modak.nextruns import next_runs
         from modak.onerun import measurement
 
         with _asked(document, self.facts_for, strict=strict) as (read, facts):
-            found = next_runs(read.request, facts, most, budget, gain)
+            found = next_runs(read.request, facts, most, budget, gain, go_on)
         warnings = _warnings(read, found.warnings, strict=strict)
         answer = found.as_json() | {"warnings": [warning.model_dump() for warning in warnings]}
         if scripts:

@@ -27,6 +27,7 @@ from modak.service.records import item_called
 from modak.settings import Settings, read_settings
 from modak.store.audit import Actor
 from modak.target import find_system
+from tests.conftest import ROOT
 
 
 @pytest.fixture
@@ -650,6 +651,7 @@ def test_runs_of_any_length_are_answered(service: Service, load: Callable[[str],
         lambda service, go_on: service.evaluate(application="3dgan", go_on=go_on),
         lambda service, go_on: service.evaluate(holdout="problem", go_on=go_on),
         lambda service, go_on: service.compare("nodes", go_on=go_on),
+        lambda service, go_on: service.next_runs(json.loads((ROOT / "examples/3dgan-supermuc-ng.json").read_text()), go_on=go_on),
     ],
 )
 def test_what_is_computed_from_many_results_ends_with_its_request(
