@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit, predict_rows
-from modak.perfmodel.fitting.cells import Cell, gathered
+from modak.perfmodel.fitting.cells import Cell, gathered, of_results
 from modak.perfmodel.fitting.curves import fit_cells
 from modak.perfmodel.fitting.startup import StartUp, of_a_part, of_lengths, of_runs, start_up_times, usual, work
 from modak.perfmodel.intervals import Sides
@@ -178,6 +179,14 @@ def test_averages_over_runs_that_are_mostly_start_up_tell_little_of_the_work(
     (row,) = predict_rows([asked], {"net": (curve,)})
     assert float(row["lower"]) < 0.5 < float(row["upper"])
     assert float(row["upper"]) / cost == pytest.approx(wide, rel=0.1)
+
+
+def test_work_that_start_up_was_taken_from_is_no_surer_than_before() -> None:
+    """Results that are scaled to a shift may be unsure already."""
+    told = of_results([one for steps in (100, 1000) for one in of_length(steps, 15, 0.5, "step_time", "s")])
+    (curve,) = fit_cells(gathered(replace(cell, unsure=0.2) for cell in told))
+    assert curve.start_up
+    assert curve.unsure > 0.2
 
 
 @pytest.mark.parametrize(("steps", "took"), [(50, 45.0), (100, 70.0), (4000, 2020.0), (100_000, 50_020.0)])

@@ -91,10 +91,10 @@ def test_applications_are_pooled_on_a_system(store: Store, known: knowledge.Know
     store.add([system], ME)
     slow = [rows([*BEFORE, *AFTER], "sng" if number % 2 else "hlrs-testbed", application=f"slow{number}") for number in range(4)]
     same = rows([*BEFORE, *AFTER], "sng", application="same", slower=1)
-    (note,) = load(store, *slow, same, rows(BEFORE, "sng", application="old"))
+    (note,) = load(store, *slow, same, rows(BEFORE, "sng", application="old"), rows(AFTER, "sng", application="new"))
     assert note.startswith("runs on hlrs-testbed take 20% longer since 2026-03-11 (")
     assert [on_two_nodes(store, name) for name in ("slow0", "slow1", "same", "old")] == pytest.approx([240, 240, 200, 240], rel=0.01)
-    assert [shifted(store, name) is None for name in ("slow0", "same", "old")] == [False, True, False]
+    assert [shifted(store, name) is None for name in ("slow0", "same", "old", "new")] == [False, True, False, True]
     assert [store.models(name)[0].unsure > 0.05 for name in ("slow0", "old")] == [False, True]
 
 
