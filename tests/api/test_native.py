@@ -151,6 +151,25 @@ def test_a_wrong_parameter_is_told_what_is_allowed(web: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
+    ("address", "field"),
+    [
+        ("/systems?limt=1", "limt"),
+        ("/evaluations?aplication=3dgan", "aplication"),
+        ("/evaluations?system=a&system=b", "system"),
+        ("/lines?aplication=3dgan", "aplication"),
+        ("/lines", "application"),
+        ("/comparisons", "column"),
+        ("/comparisons?column=nodes&aplication=3dgan", "aplication"),
+        ("/comparisons?column=nodes&column=mpi", "column"),
+    ],
+)
+def test_a_misspelt_question_is_not_answered_as_another_one(web: TestClient, address: str, field: str) -> None:
+    """What is asked is in parameters alone: without the misspelt one it would be about all results."""
+    answer = web.get(address)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
+@pytest.mark.parametrize(
     ("name", "values"),
     [("params.", ["1"]), ("params.a b", ["1"]), ("params", ["1"]), ("value", ["1"]), ("application", ["3dgan", "resnet50"])],
 )
