@@ -59,6 +59,11 @@ class Noted(NamedTuple):
         return Shifted(since=date_of(self.steps[-1].day), ratio=self.steps[-1].ratio)
 
     @property
+    def scales(self) -> tuple[tuple[int, float], ...]:
+        """What values from before each day are multiplied by."""
+        return tuple((step.day, step.ratio) for step in self.steps)
+
+    @property
     def unsure(self) -> float:
         """The standard error of the logarithm of what the oldest values are multiplied by."""
         return math.hypot(*(step.error for step in self.steps))
@@ -145,11 +150,11 @@ def noted(connection: Connection, numbers: Sequence[int]) -> dict[int, Noted]:
 def value(of: Mapping[int, Noted]) -> ColumnElement[float]:
     """The value of a result; if it is from before shifts, what the run would give since then."""
     scaled = []
-    for number, one in of.items():
+    for (is_rate, steps), numbers in grouped(of, lambda number: (of[number].is_rate, of[number].scales)).items():
         factor = 1.0
-        for step in reversed(one.steps):
-            factor *= 1 / step.ratio if one.is_rate else step.ratio
-            scaled.append((and_(results.c.series_id == number, _TIMED, results.c.measured_at < step.day * DAY), factor))
+        for day, ratio in reversed(steps):
+            factor *= 1 / ratio if is_rate else ratio
+            scaled.append((and_(results.c.series_id.in_(numbers), _TIMED, results.c.measured_at < day * DAY), factor))
     return results.c.value * case(*reversed(scaled), else_=1.0) if scaled else results.c.value
 
 
