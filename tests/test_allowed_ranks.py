@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from modak.errors import Infeasible
+from modak.knowledge import packaged_root, read_guide
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.prepared import prepared
+from modak.sizing.size import size
 from tests.examples import Known, answer, example
 from tests.runs import ran
 
@@ -29,6 +31,13 @@ def test_only_allowed_numbers_of_ranks_are_chosen(known: Known) -> None:
     first = found.choices[0].configuration
     assert (first.nodes, first.ranks_per_node) == (32, 4)
     assert {choice.configuration.nodes * choice.configuration.ranks_per_node for choice in found.choices} <= set(powers)
+
+
+def test_a_sizing_has_allowed_numbers_of_ranks_alone(known: Known) -> None:
+    """The same as the choice: 24 nodes would be enough."""
+    request = example("3dgan-supermuc-ng", application__allowed_ranks=[2**exponent for exponent in range(4, 11)])
+    found = size(request, known("3dgan"), read_guide(packaged_root() / "sizing/primeflex.toml"))
+    assert {one.at_nodes for one in found.platforms if one.feasible} == {32}
 
 
 @pytest.mark.parametrize("nodes", [None, 1])

@@ -171,6 +171,21 @@ def test_the_queue_that_a_time_selects_limits_the_memory(limit: dict[str, Any], 
     assert "--mem" not in short.job_script
 
 
+def test_ranks_with_more_memory_than_a_node_has_are_refused_by_a_check(known: Known) -> None:
+    """As by an answer, without looking for another layout."""
+    request = asked(optimisation={"workload": {"memory_per_rank_gb": 2}}, job_options={"process_count_per_node": 48})
+    for ask in (optimise, recommend, check):
+        with pytest.raises(Infeasible, match=r"96 GB per node are needed \(48 ranks per node\)"):
+            ask(request, known(None))
+
+
+def test_limits_of_a_queue_without_a_quality_of_service_are_those_of_the_system(known: Known) -> None:
+    """The message names no other."""
+    queues = (Queue(name="large", max_nodes=8, min_cpus=960),)
+    with pytest.raises(Infeasible, match="a job on supermuc-ng has at least 960 CPUs, and this one has 384"):
+        nobody_ran_this(known, queues, job_options={"wall_time_limit": 600})
+
+
 def test_the_queue_that_a_time_selects_limits_the_cpus_of_each_node(known: Known) -> None:
     """The job was planned for whole nodes, which others of its queues give."""
     queues = (Queue(name="batch", max_nodes=8, max_wall_time_s=3600), Queue.model_validate({**LONGER, "max_cpus_per_node": 16}))
@@ -198,6 +213,33 @@ def test_memory_that_a_sites_own_directives_ask_for_counts(ranks: int, limit: di
     options = {"node_count": 1, "process_count_per_node": ranks}
     request = asked(application__app_type="mpi", application__executable="./a", job_options=options)
     assert f"#SBATCH --mem={asks}M\n" in optimise(request, changed(known, partitions=(thin,))(None)).texts.job_script
+
+
+def test_memory_that_a_sites_own_directives_do_not_ask_for_is_what_the_scheduler_gives(known: Known) -> None:
+    """By the cores: 24 GB here, which a queue for less refuses."""
+    fields = {
+        "queues": (Queue(name="batch", max_nodes=8, max_memory_gb=20.0),),
+        "default_memory_per_cpu_gb": 0.5,
+        "resource_directives": ("--nodes={nodes}", "--ntasks-per-node={ranks_per_node}"),
+    }
+    thin = known(None).systems["supermuc-ng"].partitions[0].model_copy(update=fields)
+    request = asked(application__app_type="mpi", application__executable="./a", job_options={"node_count": 1, "process_count_per_node": 48})
+    with pytest.raises(Infeasible, match="has at most 20 GB of memory, and this one has"):
+        optimise(request, changed(known, partitions=(thin,))(None))
+
+
+def test_the_limit_of_a_queue_is_all_that_is_known_of_nodes_whose_memory_is_not(known: Known) -> None:
+    """A job on a quarter of the cores asks for a quarter of that."""
+    node = known(None).systems["supermuc-ng"].partitions[0].node.model_copy(update={"memory_gb": None, "usable_memory_gb": None})
+    queues = (Queue(name="batch", max_nodes=8, max_memory_per_node_gb=40.0),)
+    thin = (
+        known(None)
+        .systems["supermuc-ng"]
+        .partitions[0]
+        .model_copy(update={"queues": queues, "node": node, "default_memory_per_cpu_gb": 0.1, "whole_nodes": False})
+    )
+    request = asked(application__app_type="mpi", application__executable="./a", job_options={"node_count": 1, "process_count_per_node": 12})
+    assert f"#SBATCH --mem={int(1e10) // 2**20}M\n" in optimise(request, changed(known, partitions=(thin,))(None)).texts.job_script
 
 
 def test_a_job_with_a_quality_of_service_of_its_own_has_not_the_limits_of_another_one(known: Known) -> None:

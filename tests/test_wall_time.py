@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from modak.choosing.ending import longest_run
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, Failed, Layout, Node, Queue, Result, SeriesKey
@@ -17,6 +19,7 @@ from modak.optimise import Answer, optimise, recommend
 from modak.perfmodel import fit
 from modak.perfmodel.intervals import stretch
 from modak.results.failures import STOPPED
+from modak.target import resolve
 from tests.choosing.asked import asked, changed
 from tests.examples import Known, answer, example, nobody_ran_this
 from tests.runs import ran
@@ -123,6 +126,21 @@ def test_a_run_that_another_job_continues_asks_for_all_that_a_job_may_have(known
     assert "#SBATCH --time=2-00:00:00\n" in found.texts.job_script
     (said,) = [one.message for one in found.plan.warnings if one.field == "job_options.wall_time_limit"]
     assert said.endswith("may run for at most 2-00:00:00: the script asks for that")
+
+
+@pytest.mark.parametrize("first", [1, 3])
+def test_each_number_of_nodes_has_the_longest_time_of_its_queues(known: Known, first: int) -> None:
+    """Also those before and beyond all."""
+    lengths = {(first, 4): 7200, (2, 8): 3600}
+    queues = tuple(
+        Queue(name=f"to-{most}", min_nodes=least, max_nodes=most, max_wall_time_s=time) for (least, most), time in lengths.items()
+    )
+    thin = known(None).systems["supermuc-ng"].default_partition.model_copy(update={"queues": queues})
+    request = asked(application__executable="./a")
+    target = resolve(request, changed(known, partitions=(thin,))(None))
+    longest = longest_run(request, target)
+    assert longest
+    assert [longest(nodes) for nodes in range(1, 13)] == [target.max_wall_time_s(nodes) or math.inf for nodes in range(1, 13)]
 
 
 def with_debug(facts: Facts, **fields: Any) -> Facts:

@@ -187,3 +187,5 @@ def test_what_exceeds_a_gpu_is_no_candidate(known: Known) -> None:
         Infeasible, match=r"optimisation.workload.memory_per_gpu_gb: 12 GB are needed per GPU, but the .*1080 Ti.* has 11 GB"
     ):
         candidates(known, "hlrs-testbed", optimisation=workload, job_options__request_gpus=1)
+    fits = {**TRAINING, "workload": {"memory_per_gpu_gb": 11}}
+    assert candidates(known, "hlrs-testbed", optimisation=fits, job_options__request_gpus=1).shapes

@@ -36,6 +36,14 @@ def test_a_deadline_is_met_at_its_confidence() -> None:
     assert table.time[best - 1] <= 3600
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.99])
+def test_what_one_configuration_is_sure_to_take_is_what_it_takes_among_all(confidence: float) -> None:
+    """Its wall time is by the one, the choice by the other; a run was stopped."""
+    table = scored()
+    table = replace(table, predicted=Longer(table.time, table.width, table.time * np.linspace(0.8, 1.2, len(table.time))))
+    assert [table.bound_of(at, confidence) for at in range(len(table.time))] == table.bound(confidence).tolist()
+
+
 def test_higher_confidence_needs_more_nodes() -> None:
     """0.99 asks for more than 0.5."""
     chosen = [int(scored().nodes[rank(scored(), Objective(deadline=3600, confidence=c)).order[0]]) for c in (0.5, 0.99)]
@@ -345,11 +353,11 @@ def test_no_deadline_is_offered_that_a_request_cannot_have() -> None:
     assert "feasible with" not in str(refused.value)
 
 
-@pytest.mark.parametrize(("most", "offered"), [(64, True), (1, False), (None, False)])
-def test_nodes_that_were_not_considered_are_offered_for_a_deadline(most: int | None, offered: bool) -> None:
-    """One node is considered if nothing shows how the application scales."""
+@pytest.mark.parametrize(("most", "budget", "offered"), [(64, None, True), (64, 0.01, False), (1, None, False), (None, None, False)])
+def test_nodes_that_were_not_considered_are_offered_for_a_deadline(most: int | None, budget: float | None, offered: bool) -> None:
+    """One node is considered if nothing shows how the application scales. More do not help against a budget."""
     with pytest.raises(Infeasible) as refused:
-        rank(replace(scored(largest=1), most_nodes=most), Objective(deadline=600))
+        rank(replace(scored(largest=1), most_nodes=most), Objective(deadline=600, budget_node_hours=budget))
     assert ("perhaps node_count above 1" in str(refused.value)) == offered
 
 

@@ -27,7 +27,7 @@ def accounting(name: str = ACCOUNTING[0]) -> Table:
     return table(from_path(ROOT / "tests/data" / name))
 
 
-def result(job: str = "1", *, place: str = "probe", value: float = 2.5, day: str = "2026-11-20") -> Table:
+def result(job: str = "1", *, place: str | None = "probe", value: float = 2.5, day: str = "2026-11-20") -> Table:
     """What the script of a job wrote."""
     record = {"application": "solver", "system": place, "nodes": 2, "metric": "wall_time", "unit": "s", "value": value}
     run = {**record, "params.steps": "10", "measured_at": f"{day}T14:04:50Z"}
@@ -50,6 +50,7 @@ def test_a_job_with_a_result_of_its_own_counts_once(store: Store, name: str, *, 
     told = "in Slurm's accounting and with a result of the job's own script, which alone counts: slurm job 1"
     assert told in reports[1].notes
     assert [(each.new, each.replaced) for each in reports] == ([(1, 0), (jobs - 1, 0)] if result_first else [(jobs, 0), (1, 1)])
+    assert [each.result.source for each in store.replaced().items] == ([] if result_first else ["slurm job 1"])
     assert sources(store) == ["job 1, plan 12ab"]
     store.load([accounting(name)], ME, replace=True)
     assert sources(store) == ["job 1, plan 12ab"]
@@ -74,6 +75,12 @@ def test_a_cluster_may_be_called_by_an_alias_of_its_system(store: Store) -> None
     store.add([system("probe")], ME)
     store.load([accounting()], ME)
     assert store.load([result(place="mine")], ME).replaced == 1
+
+
+def test_a_job_of_no_named_system_is_known_by_its_number(store: Store) -> None:
+    """Accounting without the column, and a script that knew the scheduler alone."""
+    store.load([table(from_bytes(b"JobID|JobName|State|ElapsedRaw|NNodes\n1|a|COMPLETED|9|1\n", "a.txt"))], ME)
+    assert store.load([result(place=None)], ME).replaced == 1
 
 
 def test_an_alias_that_becomes_known_later_joins_jobs(store: Store) -> None:
