@@ -23,6 +23,7 @@ from modak.cache import Cache
 from modak.errors import Fault, RequestError
 from modak.facts import Condition, Rule, same_runtime
 from modak.jobs.spec import RuleText, rivals
+from modak.script.gate import is_directive
 from modak.script.parts import allowed
 from modak.script.shelltext import rule_fault
 from modak.text.grammar import sound, version_range
@@ -261,6 +262,8 @@ def _bad_variables(environment: Mapping[str, str]) -> Iterable[Fault]:
         try:
             allowed(name)
             sound(value)
+            if any(map(is_directive, value.split("\n")[1:])):
+                raise ValueError("a line of it reads as an option for a scheduler")
         except (RequestError, ValueError) as error:
             message = error.faults[0].message if isinstance(error, RequestError) else str(error)
             yield Fault(f"environment.{name}", message)

@@ -234,6 +234,7 @@ def test_the_order_of_rules_decides_nothing(rules: list[Rule]) -> None:
         ({"environment": {"SLURM_JOB_ID": "1"}}, "environment.SLURM_JOB_ID"),
         ({"environment": {"PYTHONPATH": "/x"}}, "environment.PYTHONPATH"),
         ({"environment": {"A": "b\x00c"}}, "environment.A"),
+        ({"environment": {"A": "b\n#PBS -q c"}}, "environment.A"),
         ({"environment": {"KMP_AFFINITY": "compact", "OMP_PLACES": "cores"}}, "environment.KMP_AFFINITY"),
         ({"script": "echo 'open"}, "script"),
         ({"script": "rm -rf {{ somewhere }}/*"}, "script"),
@@ -258,7 +259,7 @@ def test_a_bad_rule_is_refused_before_it_is_stored(values: dict[str, Any], field
     ],
 )
 def test_a_sound_rule_passes(values: dict[str, Any]) -> None:
-    """Values may hold anything, scripts the published placeholders."""
+    """Values may hold what a shell would act on, scripts the published placeholders."""
     assert rule_faults(rule("good", **values)) == ()
 
 
