@@ -95,7 +95,7 @@ class Settings(Described):
     server: Address = ""
     """URL of a MODAK service for the command line; not set: the command line uses the database"""
     token: Annotated[SecretStr, AfterValidator(_token)] = SecretStr("")
-    """token that the command line sends to the service"""
+    """token that the command line sends to it"""
     timeout_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
     """seconds that the command line waits for the service"""
 
