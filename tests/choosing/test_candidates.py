@@ -759,6 +759,12 @@ def test_cores_of_an_mpi_job_are_its_ranks(known: Known) -> None:
     assert layouts(of_mpi(known, job_options__core_count=24, application__threads=4)) == {(6, 4, 0)}
 
 
+@pytest.mark.parametrize("cores", [24, 64])
+def test_cores_of_one_process_are_its_threads(known: Known, cores: int) -> None:
+    """More than the 48 of a node are hyper-threads."""
+    assert layouts(candidates(known, application__app_type="other", job_options__core_count=cores)) == {(1, cores, 0)}
+
+
 @pytest.mark.parametrize(
     ("field", "given"),
     [
