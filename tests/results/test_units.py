@@ -17,5 +17,5 @@ def test_arrays_are_converted_whole() -> None:
 @pytest.mark.parametrize("text", ["", "ns", "0 ns", "-1 ns", "1e99 ns", "inf ns", "5 h", "5 parsec", "5  ns ns", "1 ns/day"])
 def test_what_no_rate_counts_is_no_amount(text: str) -> None:
     """It would be multiplied into a time. The message has the way out for what no unit counts: a plain number."""
-    with pytest.raises(DataError, match="allowed: a positive number and what a rate counts, .*'1e9' for a rate in 1/s"):
+    with pytest.raises(DataError, match=r"allowed: a positive number and what a rate counts, .*'1e9' for a rate in 1/s"):
         parse_amount(text)
