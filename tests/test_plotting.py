@@ -8,6 +8,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,8 +66,10 @@ def test_throughput_says_that_more_is_better() -> None:
 )
 def test_large_values_have_a_letter(scale: float, named: set[str]) -> None:
     """In place of 5e+13."""
-    few = {name: tuple(scale * value for value in getattr(LINE, name)) for name in ("measured_y", "y", "lower", "upper", "perfect")}
-    assert named <= set(texts(picture([replace(LINE, **few)], "svg", "")))
+    many: dict[str, Any] = {
+        name: tuple(scale * value for value in getattr(LINE, name)) for name in ("measured_y", "y", "lower", "upper", "perfect")
+    }
+    assert named <= set(texts(picture([replace(LINE, **many)], "svg", "")))
 
 
 @pytest.mark.parametrize("value", [1.0, 1.6, 2.2, 4.3, 7.0])
