@@ -36,7 +36,7 @@ modak_signal() {
 """A run that got the signal may have stopped early: the report says so."""
 _TIMER: Final = """
 modak_timer() {
-    trap 'kill "$!"; exit' TERM
+    trap 'kill "$!"; exit' TERM INT
     sleep "$(($1 - SECONDS))" &
     wait "$!" && kill -s "$2" "$$"
 }

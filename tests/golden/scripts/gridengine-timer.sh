@@ -20,7 +20,7 @@ modak_stop() { printf 'modak: %s\n' "$2" >&2; exit "$1"; }
 
 # --- timer: the scheduler does not signal the script before the time limit
 modak_timer() {
-    trap 'kill "$!"; exit' TERM
+    trap 'kill "$!"; exit' TERM INT
     sleep "$(($1 - SECONDS))" &
     wait "$!" && kill -s "$2" "$$"
 }
