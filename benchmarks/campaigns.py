@@ -29,7 +29,7 @@ from benchmarks.output import say
 from benchmarks.worlds import CORES, NODES, SYSTEM, Law, drawn
 from modak.dsl import Configuration, Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Failed, Layout, Result, SeriesKey
+from modak.facts import Facts, FailedRuns, Layout, Result, SeriesKey
 from modak.nextruns import next_runs
 from modak.normalise import normalise
 from modak.optimise import recommend
@@ -215,7 +215,7 @@ def _played(name: str, program: Program, goal: Goal, chance: np.random.Generator
 
 def _rounds(program: Program, goal: Goal, chance: np.random.Generator, best: float) -> Iterator[Round]:
     """One campaign. ``best``: the least time in seconds, or with a deadline the fewest node-seconds."""
-    results, failed, request, runs, hours = list[Result](), list[Failed](), program.request(goal.objective), 0, 0.0
+    results, failed, request, runs, hours = list[Result](), list[FailedRuns](), program.request(goal.objective), 0, 0.0
     for _ in range(ROUNDS):
         planned = _planned(request, _with(program.facts, results, failed))
         for run in planned:
@@ -269,15 +269,15 @@ def _planned(request: Request, facts: Facts) -> list[Configuration]:
         return []
 
 
-def _with(facts: Facts, results: list[Result], failed: list[Failed]) -> Facts:
+def _with(facts: Facts, results: list[Result], failed: list[FailedRuns]) -> Facts:
     """The facts with the results; of another version, since what is worked out of facts is kept by that."""
     version = f"{facts.version}: {[one.value for one in results]}, {len(failed)}"
     return replace(facts, version=version, models=tuple(fit(results)), failed=tuple(failed))
 
 
-def _too_large(result: Result) -> Failed:
+def _too_large(result: Result) -> FailedRuns:
     """That a run had too little memory, in place of its result."""
-    return Failed(series=result.series.model_copy(update={"metric": OUT_OF_MEMORY, "unit": "1"}), layout=result.layout, count=1)
+    return FailedRuns(series=result.series.model_copy(update={"metric": OUT_OF_MEMORY, "unit": "1"}), layout=result.layout, count=1)
 
 
 def _time(law: Law, nodes: int, ranks: int) -> float:

@@ -34,7 +34,7 @@ from modak.dsl import Basis, Objective, Optimisation, Request, Workload
 from modak.errors import Infeasible
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.perfmodel.fitting.scaling import Series
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import HalfWidths
 from modak.perfmodel.validation import evaluation
 from modak.perfmodel.validation.baselines import BASELINES
 from modak.perfmodel.validation.evaluation import Observed, Split, Task
@@ -139,14 +139,14 @@ def predicted(case: Case, relatives: Sequence[Series]) -> Scored:
     request, problem = Request(optimisation=Optimisation(workload=Workload(application="app"))), Problem(params={"series": "0"})
     candidates = Candidates(tuple(shapes), tuple(np.array(nodes) for nodes in shapes.values()), StatedCounts(), problem=problem)
     target = Target(name=SYSTEM)
-    scored = scoring.score(request, target, scoring.columns(request, target, candidates, facts)).scored
+    scored = scoring.score(request, target, scoring.predict_candidates(request, target, candidates, facts)).scored
     shapes_of = [candidates.shapes[int(shape)].gpus_per_node for shape in scored.shape]
     found = {(gpus, int(nodes)): place for place, (gpus, nodes) in enumerate(zip(shapes_of, scored.nodes, strict=True))}
     order = [found[gpus, nodes] for nodes, gpus in (layout_of(case.whole, k, size) for k, size in enumerate(case.whole.sizes))]
     return columns(case, scored.time[order], scored.width.at(np.array(order)))
 
 
-def columns(case: Case, time: Array, width: Sides) -> Scored:
+def columns(case: Case, time: Array, width: HalfWidths) -> Scored:
     """Times as columns to rank: efficiency is relative to the smallest size."""
     sizes = case.sizes
     count = len(sizes)
@@ -182,7 +182,7 @@ def baseline(name: str) -> Decider:
     def decide(case: Case) -> Scored:
         shown, time = case.task.shown, case.times.copy()
         time[np.searchsorted(case.sizes, case.task.asked)] = model(np.array(shown.sizes), np.array(shown.costs), np.array(case.task.asked))
-        return columns(case, time, Sides(*np.zeros((2, len(time)))))
+        return columns(case, time, HalfWidths(*np.zeros((2, len(time)))))
 
     return decide
 
@@ -190,7 +190,7 @@ def baseline(name: str) -> Decider:
 def everything(case: Case) -> Scored:
     """The largest size and nothing else."""
     time = np.where(case.sizes < case.sizes[-1], 1e12, 1.0)
-    return columns(case, time, Sides(*np.zeros((2, len(time)))))
+    return columns(case, time, HalfWidths(*np.zeros((2, len(time)))))
 
 
 def judge(cases: Sequence[Case], decider: Decider) -> str:
@@ -198,7 +198,7 @@ def judge(cases: Sequence[Case], decider: Decider) -> str:
     met, promises, needed, over, steps = [], [], [], [], []
     for case in cases:
         columns_ = decider(case)
-        hindsight = columns(case, case.times, Sides(*np.zeros((2, len(case.sizes)))))
+        hindsight = columns(case, case.times, HalfWidths(*np.zeros((2, len(case.sizes)))))
         fastest_shown = min(case.task.shown.costs)
         for deadline in case.deadlines:
             objective = Objective(minimise="node_hours", deadline=int(deadline), confidence=CONFIDENCE)

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.output import say
 from modak.perfmodel.fitting.scaling import Series, evaluate, fit_many
-from modak.perfmodel.forecasting.relatives import compare, pool
+from modak.perfmodel.forecasting.pooling import align_relatives, pool
 from modak.perfmodel.intervals import half_widths
 
 SERIES, SIZES, CANDIDATES, RELATIVES = 500, 8, 1000, 8
@@ -28,14 +28,14 @@ def main() -> None:
     mixtures = fit_many(series)
     sizes = np.linspace(1, 600, CANDIDATES)
     few = np.unique(np.round(np.geomspace(1, 512, 40)))
-    kin = compare(series[0], series[1 : RELATIVES + 1])
+    kin = align_relatives(series[0], series[1 : RELATIVES + 1])
     unit = seconds(lambda: np.sort(np.random.default_rng(0).random(1_000_000)))
     work: dict[str, Callable[[], object]] = {
         f"fit {SERIES} series of {SIZES} sizes, with validation": lambda: fit_many(series),
         "fit one series": lambda: fit_many(series[:1]),
         f"predict {CANDIDATES} candidates with interval": lambda: half_widths(evaluate(mixtures[0], sizes)),
         "predict 40 distinct sizes with interval": lambda: half_widths(evaluate(mixtures[0], few)),
-        f"compare with {RELATIVES} relatives": lambda: compare(series[0], series[1 : RELATIVES + 1]),
+        f"compare with {RELATIVES} relatives": lambda: align_relatives(series[0], series[1 : RELATIVES + 1]),
         f"pool {RELATIVES} relatives at {CANDIDATES} candidates": lambda: pool(evaluate(mixtures[0], sizes), 128.0, kin, sizes),
     }
     say(f"{'':55} {'ms':>9} {'x a sort of 10^6 floats':>24}")

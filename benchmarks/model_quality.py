@@ -204,17 +204,17 @@ def interval_quality(observed: Sequence[Observed]) -> None:
             answers = with_relatives(todo, observed, answers)
         names = [observed[task.place].collection for task in todo for _ in task.asked]
         miss = misses(todo, answers)
-        each: list[intervals.Sides] = []
+        each: list[intervals.HalfWidths] = []
         for title, of_collection in chosen.items():
             each = [
                 intervals.half_widths(one, calibration=of_collection[observed[task.place].collection])
                 for one, task in zip(answers, todo, strict=True)
             ]
-            found = evaluation.coverage(miss, intervals.Sides.joined(each), names)
+            found = evaluation.coverage(miss, intervals.HalfWidths.joined(each), names)
             by = ", ".join(f"{name} {100 * part:.0f}" for name, part in found.by_collection.items())
             what = f"{protocol}{', with relatives' if pooled else ''}; {title}"
             say(f"\n90 % intervals, {what}: coverage {100 * found.overall:.1f} %, median half-width x{found.median_width:.2f}; {by}")
-        width = intervals.Sides.joined(each)
+        width = intervals.HalfWidths.joined(each)
         say(f"  slower than that {100 * np.mean(miss > width.above):.1f} %, faster {100 * np.mean(miss < -width.below):.1f} %")
         doublings = np.concatenate([one.doublings.ravel() for one in answers])
         disagreement = np.concatenate([one.disagreement.ravel() for one in answers])
@@ -237,7 +237,7 @@ def short_series(observed: Sequence[Observed], chosen: Mapping[str, Mapping[str,
         miss = misses(*zip(*pairs, strict=True))
         far = np.concatenate([answer.doublings.ravel() for _, answer in pairs])
         each = [intervals.half_widths(answer, calibration=of_collection[observed[task.place].collection]) for task, answer in pairs]
-        width, cells = intervals.Sides.joined(each), []
+        width, cells = intervals.HalfWidths.joined(each), []
         for low, high in zip(DOUBLINGS, (*DOUBLINGS[1:], np.inf), strict=True):
             here = (far >= low) & (far < high)
             if not here.any():

@@ -13,10 +13,10 @@ import numpy as np
 from benchmarks.output import say
 from modak.arrays import Array
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel.fitting.cells import of_results
+from modak.perfmodel.fitting.cells import cells_of_results
 from modak.perfmodel.unmeasured import parameters
 from modak.perfmodel.unmeasured.configurations import MeasuredRuns, by_configuration
-from modak.perfmodel.unmeasured.unseen import guesses
+from modak.perfmodel.unmeasured.unseen import estimate_runs
 
 PARAMETERS = {"operations": "gmacs", "activations": "macts", "parameters": "mparams", "image": "img", "batch": "batch"}
 CONFIGURATION = ("mode", "precision", "layout", "pytorch", "compile", "device")
@@ -51,7 +51,7 @@ def report(table: Path) -> None:
         for name, several in found.items():
             _line(name, np.concatenate(several))
     _new_device(groups)
-    _unseen_on_new_device(by_configuration(of_results(map(_result, rows))))
+    _unseen_on_new_device(by_configuration(cells_of_results(map(_result, rows))))
 
 
 def _unseen(members: Sequence[dict[str, str]], group: Callable[[dict[str, str]], str]) -> dict[str, Array]:
@@ -163,7 +163,7 @@ def _unseen_on_new_device(known: MeasuredRuns) -> None:
                     for name, there in known.runs.items()
                     if name != configuration and (same or dict(name)["system"] != device)
                 }
-                told = guesses(asked, MeasuredRuns({**others, configuration: {run: here[run] for run in chosen}}))
+                told = estimate_runs(asked, MeasuredRuns({**others, configuration: {run: here[run] for run in chosen}}))
                 answers = [
                     (np.log(here[run][0].values[0]) + guess.log_cost, guess.half_width)
                     for run, guess in zip(asked, told, strict=True)

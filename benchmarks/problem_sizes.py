@@ -24,8 +24,8 @@ from modak.arrays import Array
 from modak.grouping import grouped
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.laws import kriging, problemlaw, problems
+from modak.perfmodel.matching.dissimilarity import OTHER_SIZE, WORK_SPREAD
 from modak.perfmodel.matching.questions import SPREAD
-from modak.perfmodel.matching.unlikeness import OTHER_SIZE, WORK_SPREAD
 
 EXPONENTS = np.arange(0.25, 4.01, 0.25)
 MOST_ASKED: Final = 8
@@ -73,7 +73,7 @@ def _law(asked: Asked) -> tuple[float, float]:
     unlike = np.where(asked.kind > 0, SPREAD["params"], 0.0)
     tails = kriging.UNLIKE if asked.kind.any() else np.ones((1, 2))
     ratios = problemlaw.ratios_of(asked.away, asked.kind, unlike, np.zeros((len(unlike), 1)), tails)
-    log_cost, deviation = problemlaw.between(asked.away, asked.costs[:, None], np.full((len(unlike), 1), kriging.REPEAT), ratios)
+    log_cost, deviation = problemlaw.krige_problem(asked.away, asked.costs[:, None], np.full((len(unlike), 1), kriging.REPEAT), ratios)
     return float(log_cost[0]), float(deviation[0])
 
 

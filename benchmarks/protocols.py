@@ -9,7 +9,7 @@ import numpy as np
 from modak.arrays import Array
 from modak.grouping import grouped
 from modak.perfmodel.fitting.scaling import Forecast, evaluate, fit_many
-from modak.perfmodel.forecasting.relatives import compare, pool
+from modak.perfmodel.forecasting.pooling import align_relatives, pool
 from modak.perfmodel.validation.evaluation import Observed, Split, Task, each_inner, largest
 
 
@@ -46,7 +46,7 @@ def with_relatives(tasks: Sequence[Task], observed: Sequence[Observed], own: Seq
     pooled = []
     for task, forecast in zip(tasks, own, strict=True):
         others = [observed[place].series for place in places[names[task.place]] if place != task.place]
-        pooled.append(pool(forecast, task.shown.sizes[-1], compare(task.shown, others), task.asked))
+        pooled.append(pool(forecast, task.shown.sizes[-1], align_relatives(task.shown, others), task.asked))
     return tuple(pooled)
 
 

@@ -17,9 +17,9 @@ from modak.facts import (
     Processor,
     Rule,
     System,
+    canonical_name,
+    canonical_runtime,
     microarchitectures,
-    same_name,
-    same_runtime,
 )
 from modak.text.faults import join
 from modak.text.grammar import sound
@@ -69,7 +69,7 @@ def refuse_taken_names(values: Sequence[Known], facts: Facts) -> None:
         for name in system.folded_names:
             owner = owners.setdefault(name, system.name)
             if owner != system.name and name not in kept:
-                field = join("systems", system.name, "name" if name == same_name(system.name) else "aliases")
+                field = join("systems", system.name, "name" if name == canonical_name(system.name) else "aliases")
                 raise AlreadyThere(
                     f"{name!r} is a name of the system {owner!r}; every system needs names of its own; {RENAMED}", field=field
                 )
@@ -118,7 +118,7 @@ def _first(notes: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def _strange(rule: Rule, systems: Sequence[System]) -> Iterator[str]:
-    meant = [one for one in systems if not {*map(same_name, rule.when.system)}.isdisjoint(one.folded_names)]
+    meant = [one for one in systems if not {*map(canonical_name, rule.when.system)}.isdisjoint(one.folded_names)]
     places = meant if rule.when.system else systems
     known = {
         "system": [name for one in systems for name in (one.name, *one.aliases)],
@@ -128,9 +128,9 @@ def _strange(rule: Rule, systems: Sequence[System]) -> Iterator[str]:
     if not known["partition"]:
         del known["partition"]
     for key, names in known.items():
-        folded = {same_runtime(same_name(name)) for name in names}
+        folded = {canonical_runtime(canonical_name(name)) for name in names}
         for name in getattr(rule.when, key):
-            if same_runtime(same_name(name)) not in folded:
+            if canonical_runtime(canonical_name(name)) not in folded:
                 hint = did_you_mean(name, names, "; until there is one, the name matches nothing")
                 yield f"rule {rule.name}: no {key} {name!r} is known{hint}"
 

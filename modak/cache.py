@@ -14,7 +14,7 @@ _NOTHING: Final = object()
 class Cache:
     """At most ``most`` results of a pure function, by key; the oldest goes first. Thread-safe; two threads may compute the same result.
 
-    All results of a key come from one ``work_out``, which says their type.
+    All results of a key come from one ``compute``, which says their type.
     """
 
     def __init__(self, most: int) -> None:
@@ -22,11 +22,11 @@ class Cache:
         self._found: dict[Hashable, Any] = {}
         self._lock = Lock()
 
-    def get(self, key: Hashable, work_out: Callable[[], Answer]) -> Answer:
-        """The result for a key, from ``work_out`` if it is not stored."""
+    def get(self, key: Hashable, compute: Callable[[], Answer]) -> Answer:
+        """The result for a key, from ``compute`` if it is not stored."""
         found: Answer = self._found.get(key, _NOTHING)
         if found is _NOTHING:
-            found = work_out()
+            found = compute()
             with self._lock:
                 self._found[key] = found
                 if len(self._found) > self._most:

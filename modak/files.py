@@ -25,7 +25,7 @@ def read(path: str) -> bytes:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[TextIO]:
+def atomic_write(path: Path) -> Iterator[TextIO]:
     """A stream whose content replaces ``path`` when the block ends without an error; otherwise nothing is left of it.
 
     The content goes to a new file with a random name in the same folder, which is flushed to disk and renamed. A link at ``path`` is

@@ -1,9 +1,9 @@
 """The next runs worth measuring for a request, by how much they would improve its decision.
 
-Each configuration has a probability to be the right choice (:mod:`modak.chances`). The *interval of the decision* is the mean half-width of
-the predicted times, weighted with these probabilities. Runs are ranked by how far they are expected to narrow it per node-hour
-(:mod:`modak.perfmodel.planning`). Before all others come the two runs, with and without, that would decide an open switch of which no
-results show the effect.
+Each configuration has a probability to be the right choice (:mod:`modak.choiceprobability`). The *interval of the decision* is the mean
+half-width of the predicted times, weighted with these probabilities. Runs are ranked by how far they are expected to narrow it per
+node-hour (:mod:`modak.perfmodel.planning`). Before all others come the two runs, with and without, that would decide an open switch of
+which no results show the effect.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ import numpy as np
 
 from modak import plugins
 from modak.arrays import Array, Flags, Ints
-from modak.chances import FEW, LIKELY, chances_of, likely_layouts, too_many
+from modak.choiceprobability import FEW, LIKELY, choice_probabilities, likely_layouts, too_many
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.decision import Decision, choice_of, decide
 from modak.choosing.failures import FAILED_ONCE, LEFT_OUT, after_failures, failed_once, most_without_memory
+from modak.choosing.fieldpaths import with_document_fields
 from modak.choosing.nodes import node_power
 from modak.choosing.objective import UNREQUESTED_DOUBLINGS, Ranking, Scored, rank_closest
 from modak.choosing.openswitch import BUILD, OpenSwitch
-from modak.choosing.places import in_document
-from modak.choosing.reasons import described
-from modak.choosing.scoring import columns, question, score, usable_curves
+from modak.choosing.reasons import describe_candidate
+from modak.choosing.requirements import is_hybrid, without_compilers
+from modak.choosing.scoring import predict_candidates, question, score, usable_curves
 from modak.choosing.shapes import Shape
 from modak.choosing.software import missing_compilers, no_image
-from modak.choosing.switching import applied, bare, evidence_for, with_switches
+from modak.choosing.switching import apply_effects, bare, evidence_for, with_switches
 from modak.choosing.topology import with_few_threads
 from modak.choosing.unmeasured import with_unmeasured
-from modak.choosing.wishes import is_hybrid, without_compilers
 from modak.choosing.workload import amounts_needed, speed_printed, with_problem, with_setting
 from modak.dsl import Choice, Notice, Request
 from modak.errors import Infeasible
 from modak.facts import Facts, SeriesKey
 from modak.optimise import missing_figures
 from modak.perfmodel import Curve, Predictor, Question
-from modak.perfmodel.fitting.parts import Scale, size_of
+from modak.perfmodel.fitting.cellgroups import Scale, size_of
 from modak.perfmodel.planning import ALIKE, LEAST, CandidateRun, Step, Width, propose
 from modak.prepared import prepared
 from modak.target import Target, resolve
-from modak.text.amounts import as_given, percent, plain
+from modak.text.amounts import as_given, format_number, percent
 from modak.text.choices import AMOUNTS, HOURS
 from modak.text.documents import Json
 from modak.text.words import line, shell, variables
@@ -100,7 +100,7 @@ class Proposal:
 
 
 @dataclass(frozen=True)
-class Programme:
+class MeasurementPlan:
     """Layouts that may be the right choice, the most probable first, and runs to measure, in this order."""
 
     decision: Decision
@@ -130,7 +130,7 @@ def next_runs(
     budget: float | None = None,
     least: float = LEAST,
     go_on: Callable[[], None] = lambda: None,
-) -> Programme:
+) -> MeasurementPlan:
     """At most ``most`` runs, in the order in which to measure them, together within ``budget`` node-hours. ``least``: the smallest part of
     today's interval that a run has to narrow. ``go_on`` is called between the candidates, and ends the work if it raises.
 
@@ -142,15 +142,15 @@ def next_runs(
     warnings = _warnings(request, chosen, decision)
     if not decision.evidence.known:
         if needed := amounts_needed(request, decision.facts.needing_more):  # there are results, perhaps of the very first runs
-            return Programme(decision, (), None, (), (), (*warnings, *needed))
+            return MeasurementPlan(decision, (), None, (), (), (*warnings, *needed))
         first = _first(request, decision, most)
         notes = (_nothing(decision), *_of_runs(request, decision, facts, first))
-        return Programme(decision, (), None, first, notes, (*warnings, *_one_log(request, target, first)))
-    chances = chances_of(request, decision.scored)
-    known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, chances, go_on)
-    likely, today = _likely(decision, chances), width(known)
-    pairs = _pairs(decision, chosen.shape, chosen.nodes, chances)
-    places = list(dict.fromkeys((*pairs, *_worth_a_look(decision, chances))))
+        return MeasurementPlan(decision, (), None, first, notes, (*warnings, *_one_log(request, target, first)))
+    probabilities = choice_probabilities(request, decision.scored)
+    known, width = usable_curves(request, target, facts.models), _width(request, facts, decision, probabilities, go_on)
+    likely, today = _likely(decision, probabilities), width(known)
+    pairs = _pairs(decision, chosen.shape, chosen.nodes, probabilities)
+    places = list(dict.fromkeys((*pairs, *_worth_a_look(decision, probabilities))))
     runs = [_run(request, decision, place) for place in places]
 
     def proposed(most: int, budget: float | None, least: float) -> tuple[Proposal, ...]:
@@ -158,11 +158,11 @@ def next_runs(
         return tuple(Proposal(places[step.run], choice_of(decision, places[step.run]), runs[step.run].node_hours, step) for step in steps)
 
     proposals = proposed(most, budget, least)
-    notes = (*_too_many(decision, chances), *_enough(len(proposals), most, budget, least))
+    notes = (*_too_many(decision, probabilities), *_enough(len(proposals), most, budget, least))
     notes += tuple(_of_runs(request, decision, facts, proposals))
     if not proposals:
         notes += tuple(_why_enough(likely, decision, today, budget, least, partial(proposed, 1)))
-    return Programme(decision, likely, today, proposals, notes, (*warnings, *_one_log(request, target, proposals)))
+    return MeasurementPlan(decision, likely, today, proposals, notes, (*warnings, *_one_log(request, target, proposals)))
 
 
 def _predicted(request: Request, target: Target, facts: Facts, chosen: Shape) -> tuple[Request, Decision]:
@@ -174,13 +174,13 @@ def _predicted(request: Request, target: Target, facts: Facts, chosen: Shape) ->
     too_few = most_without_memory(request, target, found, facts)
     wider = with_unmeasured(request, target, measured, image_for, chosen, too_few, facts.models)
     candidates = _runnable(wider, request, target, facts)
-    evidence = score(request, target, columns(request, target, after_failures(request, target, candidates, facts), facts))
+    evidence = score(request, target, predict_candidates(request, target, after_failures(request, target, candidates, facts), facts))
     return request, Decision(target, evidence, Ranking(np.zeros(0), tuple, "time"), prepared(facts))
 
 
 def _warnings(request: Request, chosen: Decision, decision: Decision) -> tuple[Notice, ...]:
     """``chosen``: what would be chosen today; ``decision``: as :func:`_predicted` makes it."""
-    of_request = in_document(request, (*decision.candidates.warnings, *chosen.relaxed, *chosen.given_up.values()))
+    of_request = with_document_fields(request, (*decision.candidates.warnings, *chosen.relaxed, *chosen.given_up.values()))
     return tuple(dict.fromkeys((*decision.target.warnings, *missing_figures(request, decision.target), *of_request)))
 
 
@@ -219,7 +219,7 @@ def _second_tries(request: Request, decision: Decision, facts: Facts, runs: Sequ
     failed = failed_once(request, decision.target, decision.candidates, facts)
     for one in runs:
         if (decision.shape_at(one.index), decision.nodes_at(one.index)) in failed:
-            yield f"{described(decision, one.index)}: {FAILED_ONCE}"
+            yield f"{describe_candidate(decision, one.index)}: {FAILED_ONCE}"
 
 
 def _of_program(decision: Decision, runs: Sequence[Proposal]) -> Iterator[str]:
@@ -254,10 +254,10 @@ def _runnable(candidates: Candidates, request: Request, target: Target, facts: F
     return candidates.with_pairs(kept) if kept else candidates  # if none, it is a part of the framework and cannot be switched off
 
 
-def _pairs(decision: Decision, shape: Shape, nodes: int, chances: Array | None = None) -> tuple[int, ...]:
+def _pairs(decision: Decision, shape: Shape, nodes: int, probabilities: Array | None = None) -> tuple[int, ...]:
     """For each open switch of which no results show the effect the two candidates that would, with it and without it: a shape and its
-    counterpart, on so many nodes. With ``chances`` only where both may be the right choice."""
-    of_layouts = None if chances is None else np.bincount(decision.scored.shape, chances)
+    counterpart, on so many nodes. With ``probabilities`` only where both may be the right choice."""
+    of_layouts = None if probabilities is None else np.bincount(decision.scored.shape, probabilities)
     found: list[int] = []
     for each in decision.candidates.tried:
         pair = [] if each.pairs else _with_and_without(decision, each.switch, shape, nodes)
@@ -277,9 +277,9 @@ def _with_and_without(decision: Decision, switch: OpenSwitch, shape: Shape, node
     return [int(row[0]) for row in rows] if all(row.size for row in rows) else []
 
 
-def _too_many(decision: Decision, chances: Array) -> tuple[str, ...]:
+def _too_many(decision: Decision, probabilities: Array) -> tuple[str, ...]:
     """A note if so many layouts are equally good that each is unlikely."""
-    total = np.bincount(decision.scored.shape, chances)
+    total = np.bincount(decision.scored.shape, probabilities)
     if not too_many(total):
         return ()
     return (f"{np.count_nonzero(total)} layouts may be the right choice, most with less than {percent(LIKELY)}: {FEW} stand for all",)
@@ -326,7 +326,7 @@ def _repeats(decision: Decision, index: int, budget: float | None) -> str:
     if not allowed:
         return "repeats would show how much runs scatter, but cost more than the budget"
     nearest = min(allowed, key=lambda place: abs(math.log(nodes[place] / nodes[index])))
-    run, cost = f"to narrow it all the same, run {described(decision, nearest)}", f"{plain(hours[nearest])} node-hours"
+    run, cost = f"to narrow it all the same, run {describe_candidate(decision, nearest)}", f"{format_number(hours[nearest])} node-hours"
     if not measured:
         return f"{run} ({cost}): it tells about as much as a repeat of the size next to it that was measured"
     return f"{run} several times ({cost} each time): repeats show how much runs scatter"
@@ -334,24 +334,24 @@ def _repeats(decision: Decision, index: int, budget: float | None) -> str:
 
 def _named(decision: Decision, one: Proposal, today: float) -> str:
     """A run in words, with what it costs and gains."""
-    gain = f", which narrows the interval by {plain(100 * (one.step.before - one.step.after) / today, 2)}%" if one.step else ""
-    return f"{described(decision, one.index)} ({plain(one.node_hours or 0)} node-hours){gain}"
+    gain = f", which narrows the interval by {format_number(100 * (one.step.before - one.step.after) / today, 2)}%" if one.step else ""
+    return f"{describe_candidate(decision, one.index)} ({format_number(one.node_hours or 0)} node-hours){gain}"
 
 
-def _width(request: Request, facts: Facts, decision: Decision, chances: Array, go_on: Callable[[], None]) -> Width:
+def _width(request: Request, facts: Facts, decision: Decision, probabilities: Array, go_on: Callable[[], None]) -> Width:
     """The half-width of the decision's interval as a function of the known curves."""
     power, scored, target, tried = node_power(facts), decision.scored, decision.target, decision.candidates.tried
     share, beside = decision.evidence.of_work
     spots = []
-    for place in likely_layouts(scored, chances):
-        rows, shape = np.flatnonzero((scored.shape == place) & (chances > 0)), decision.candidates.shapes[place]
-        spots.append((shape, rows, chances[rows]))
+    for place in likely_layouts(scored, probabilities):
+        rows, shape = np.flatnonzero((scored.shape == place) & (probabilities > 0)), decision.candidates.shapes[place]
+        spots.append((shape, rows, probabilities[rows]))
     total, all_nodes = sum(weights.sum() for *_, weights in spots), np.concatenate([scored.nodes[rows] for _, rows, _ in spots])
 
     def half_width(curves: Sequence[Curve], predictor: Predictor, shape: Shape, nodes: Ints) -> Array:
         """With an inferred switch that of the run without it and of the ratio, unless results with it tell more."""
         without = predictor.predictions(question(request, target, evidence_for(shape, tried)), nodes)
-        found = applied(without, request, target, shape, nodes, tried).width.middle
+        found = apply_effects(without, request, target, shape, nodes, tried).width.middle
         inferred = [each.switch for each in tried if each.switch.name in shape.inferred]
         if not inferred or not any(all(switch.is_on_in(curve.series) for switch in inferred) for curve in curves):
             return found
@@ -372,7 +372,7 @@ def _question(request: Request, target: Target, shape: Shape) -> Question:
     return asked.with_params({**asked.params, "build": BUILD}) if shape.opt_build else asked
 
 
-def _worth_a_look(decision: Decision, chances: Array) -> list[int]:
+def _worth_a_look(decision: Decision, probabilities: Array) -> list[int]:
     """Indices of candidates to consider: of every likely layout the powers of two and the two most probable sizes that are not next to
     measured ones.
 
@@ -380,11 +380,11 @@ def _worth_a_look(decision: Decision, chances: Array) -> list[int]:
     """
     scored = decision.scored
     found: list[int] = []
-    for place in likely_layouts(scored, chances):
+    for place in likely_layouts(scored, probabilities):
         here = (scored.shape == place) & np.isfinite(scored.time)
-        new = here & (chances > 0) & ~_next_to_measured(scored, here)
-        best = np.flatnonzero(new)[np.argsort(-chances[new], kind="stable")][:2]
-        largest = scored.nodes[here & (chances > 0)].max()
+        new = here & (probabilities > 0) & ~_next_to_measured(scored, here)
+        best = np.flatnonzero(new)[np.argsort(-probabilities[new], kind="stable")][:2]
+        largest = scored.nodes[here & (probabilities > 0)].max()
         powers = (
             here & ((scored.nodes & (scored.nodes - 1)) == 0) & ((scored.doublings <= UNREQUESTED_DOUBLINGS) | (scored.nodes <= largest))
         )
@@ -427,12 +427,12 @@ def _series(like: SeriesKey, asked: Mapping[str, Any]) -> SeriesKey:
     return like.model_copy(update={**software, **asked, "params": params})
 
 
-def _likely(decision: Decision, chances: Array) -> tuple[Likely, ...]:
+def _likely(decision: Decision, probabilities: Array) -> tuple[Likely, ...]:
     scored, found = decision.scored, []
-    total = np.bincount(scored.shape, chances)
-    for place in sorted(likely_layouts(scored, chances), key=lambda place: -total[place]):
+    total = np.bincount(scored.shape, probabilities)
+    for place in sorted(likely_layouts(scored, probabilities), key=lambda place: -total[place]):
         rows = np.flatnonzero(scored.shape == place)
-        reached = np.cumsum(chances[rows]) / total[place]
+        reached = np.cumsum(probabilities[rows]) / total[place]
         low, middle, high = (rows[min(int(np.searchsorted(reached, part)), len(rows) - 1)] for part in (0.05, 0.5, 0.95))
         spread = (int(scored.nodes[low]), int(scored.nodes[high]))
         found.append(Likely(int(middle), choice_of(decision, int(middle)), float(total[place]), spread))

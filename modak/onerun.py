@@ -9,8 +9,8 @@ from typing import Any
 from modak import plugins
 from modak.choosing.decision import Decision
 from modak.choosing.openswitch import BUILD
+from modak.choosing.requirements import compilers, is_build, switches
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import compilers, is_build, switches
 from modak.dsl import Configuration, FrameworkOptions, Objective, Request
 from modak.facts import Facts
 from modak.optimise import Answer, optimise

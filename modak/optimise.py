@@ -2,7 +2,7 @@
 
     resolve -> candidates -> predict -> rank -> image -> rules -> job -> script -> plan
 
-The first four are :func:`modak.choosing.decision.decide`, the next four :func:`settle`, the last one :func:`plan_of`.
+The first four are :func:`modak.choosing.decision.decide`, the next four :func:`solve`, the last one :func:`plan_of`.
 Each step uses the decisions of the steps before it, and describes its own decision in one line: the reasons are part of
 the answer.
 """
@@ -20,18 +20,18 @@ from modak.advice import sentences
 from modak.choosing.chosen import chosen
 from modak.choosing.counts import check_limits, stated_counts
 from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, decide, pareto_front
-from modak.choosing.essence import SOFTWARE_FIELDS, essence, software_fields_key, without_counts, without_nodes
+from modak.choosing.fieldpaths import with_document_fields
 from modak.choosing.objective import rank_closest
-from modak.choosing.places import in_document
 from modak.choosing.reasons import missed, why, why_not
+from modak.choosing.reducedrequest import SOFTWARE_FIELDS, reduce_request, software_fields_key, without_counts, without_nodes
+from modak.choosing.requirements import without_compilers
 from modak.choosing.software import Software, choose_software
 from modak.choosing.spending import SPENDINGS
-from modak.choosing.wishes import without_compilers
 from modak.choosing.workload import nearest_lengths, unused_length, with_problem
 from modak.dsl import Choice, Costed, Notice, Plan, Request, Texts
 from modak.errors import Conflict, Fault, Infeasible, ModakError, UnknownName, nearest_name, unknown
-from modak.facts import Facts, same_name
-from modak.jobs.assembly import Configured, PlannedJob, choose_launcher, configured, of_size, planned_job
+from modak.facts import Facts, canonical_name
+from modak.jobs.assembly import JobTemplate, PlannedJob, choose_launcher, job_template, planned_job, template_for_size
 from modak.jobs.building import build_of, definition_of, why_little_time, why_there
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of, wrong_queue
@@ -70,7 +70,7 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class Settled:
+class Solution:
     """All decisions for a request, and its texts; only the reasons are missing."""
 
     request: Request
@@ -88,8 +88,8 @@ def optimise(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) ->
     Raises :class:`modak.errors.Infeasible` if no configuration meets the constraints, and
     :class:`modak.errors.RequestError` if something cannot be written safely into a script.
     """
-    settled = settle(request, facts, warnings)
-    return Answer(plan_of(settled), settled.texts)
+    solution = solve(request, facts, warnings)
+    return Answer(plan_of(solution), solution.texts)
 
 
 def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
@@ -101,11 +101,11 @@ def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
     counts = stated_counts(request, target)
     check_limits(counts, request, target)
     queue = wrong_queue(request, target, counts.nodes) if counts.nodes else ()
-    noted = in_document(request, (*counts.warnings, *unused_image(request, target)))
+    noted = with_document_fields(request, (*counts.warnings, *unused_image(request, target)))
     return _each_once(target.warnings, queue, noted, missing_figures(request, target), uncharged(request, target))
 
 
-def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Settled:
+def solve(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Solution:
     """Steps 1 to 8: the texts for a request, and the decisions behind them. Raises the errors of :func:`optimise`."""
     known = prepared(facts)
     plan_id = _plan_id(request, warnings, known)
@@ -120,7 +120,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
     definition, definition_name = definition_of(software, target)
     build = build_of(request, target, job.spec, definition)
     build_script = render_build(job.spec, build, target.scheduler) if build else None
-    return Settled(
+    return Solution(
         request=request,
         decision=decision,
         software=software,
@@ -130,7 +130,7 @@ def settle(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> S
         warnings=_each_once(
             warnings,
             _of_decision(request, decision, beyond_limit(request, decision)),
-            in_document(request, (*unused_image(request, target), *software.warnings, *job.warnings)),
+            with_document_fields(request, (*unused_image(request, target), *software.warnings, *job.warnings)),
             script.warnings,
             build_script.warnings if build_script else (),
             () if any(one.field == "job_options.account" for one in script.warnings) else uncharged(request, target),
@@ -148,20 +148,20 @@ def _software(request: Request, decision: Decision, index: int) -> tuple[Softwar
     return found, key
 
 
-def _configured(request: Request, decision: Decision, software: Software, key: tuple[Hashable, ...]) -> Configured:
+def _configured(request: Request, decision: Decision, software: Software, key: tuple[Hashable, ...]) -> JobTemplate:
     """What all jobs of the chosen configuration have in common. Most of it is the same for all numbers of nodes above one that have the
     same software; ``key``: the cache key of the software."""
     target, shape, nodes = decision.target, decision.shape, decision.nodes
     usual = decision.facts.configured.get(
-        key, lambda: configured(without_nodes(essence(request, SOFTWARE_FIELDS)), target, shape, min(nodes, 2), software)
+        key, lambda: job_template(without_nodes(reduce_request(request, SOFTWARE_FIELDS)), target, shape, min(nodes, 2), software)
     )
-    return of_size(usual, target, shape, nodes)
+    return template_for_size(usual, target, shape, nodes)
 
 
 def _for_software(request: Request, decision: Decision) -> Request:
     """The part of the request on which image and rules depend."""
     lengths = nearest_lengths(request.optimisation.workload, decision.facts.lengths)
-    return with_problem(without_counts(essence(request, SOFTWARE_FIELDS, lengths)), decision.candidates.problem)
+    return with_problem(without_counts(reduce_request(request, SOFTWARE_FIELDS, lengths)), decision.candidates.problem)
 
 
 def _script(job: JobSpec, target: Target, facts: Facts) -> Script:
@@ -174,21 +174,21 @@ def _script(job: JobSpec, target: Target, facts: Facts) -> Script:
         raise Conflict(faults=(*error.faults, Fault("target.name", unknown("system", target.name, facts.systems)))) from None
 
 
-def plan_of(settled: Settled) -> Plan:
+def plan_of(solution: Solution) -> Plan:
     """Step 9: the answer, with reasons, alternatives and advice."""
-    request, decision, software, job = settled.request, settled.decision, settled.software, settled.job
+    request, decision, software, job = solution.request, solution.decision, solution.software, solution.job
     choice = _as_run(choice_of(decision, decision.best, software), job.spec)
     return Plan(
         **{name: getattr(choice, name) for name in Costed.model_fields},
         id=job.spec.plan_id,
         alternatives=alternatives(decision),
         image=software.image_summary,
-        recipe=_recipe(software, settled.texts),
+        recipe=_recipe(software, solution.texts),
         rules=software.rules.names,
         wall_time_s=job.spec.attributes.wall_time_s,
-        decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *settled.why_wall_time, *job.decisions),
+        decisions=(*decision.target.decisions, *why(request, decision), *software.decisions, *solution.why_wall_time, *job.decisions),
         advice=(*sentences.advise(chosen(request, decision, software), software.rules.held), *tuning_hint(request)),
-        warnings=settled.warnings,
+        warnings=solution.warnings,
     )
 
 
@@ -224,7 +224,7 @@ def _recommended(request: Request, decision: Decision, of_limits: Sequence[Notic
     least = decision.scored.least_work / 3600
     return Recommendation(
         choices=choices,
-        warnings=_each_once(_of_decision(request, decision, of_limits), in_document(request, _of_first(request, decision))),
+        warnings=_each_once(_of_decision(request, decision, of_limits), with_document_fields(request, _of_first(request, decision))),
         decisions=(*decision.target.decisions, *why(request, decision)),
         advice=(*sentences.advise(chosen(request, decision), ()), *sentences.guesses([choice.prediction for choice in choices[1:]])),
         least_work=least if math.isfinite(least) else None,
@@ -235,12 +235,12 @@ def _of_decision(request: Request, decision: Decision, of_limits: Sequence[Notic
     """What should be known of a decision; ``of_limits``: of the time and the nodes that a job may have."""
     return (
         *decision.target.warnings,
-        *in_document(request, decision.candidates.warnings),
+        *with_document_fields(request, decision.candidates.warnings),
         *missing_figures(request, decision.target),
         *of_limits,
         *decision.amounts_needed,
         *_unused_length(request, decision),
-        *in_document(request, (*decision.relaxed, *decision.given_up.values())),
+        *with_document_fields(request, (*decision.relaxed, *decision.given_up.values())),
     )
 
 
@@ -258,7 +258,7 @@ def _check_known(decision: Decision) -> None:
     target, facts = decision.target, decision.facts
     if not target.name or target.system or decision.evidence.known:
         return
-    measured = {same_name(name) for name in (*decision.measured_on, *(one.series.system for one in facts.doubted)) if name}
+    measured = {canonical_name(name) for name in (*decision.measured_on, *(one.series.system for one in facts.doubted)) if name}
     if not measured.isdisjoint(target.names):
         return
     known = {*facts.systems, *filter(None, decision.measured_on)}

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from modak.errors import LONGEST_SHOWN, NotFound, did_you_mean
 from modak.facts import Fact, Image, System
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 
 PRINCIPAL: Final = "packaged"
 """The principal of entries that came with MODAK."""
@@ -92,7 +92,7 @@ def only_named(found: Sequence[Difference], names: Sequence[str]) -> tuple[Diffe
     for name in names:
         if name not in differing:
             meant = did_you_mean(name, differing, "")
-            others = listed(differing, MOST_NAMED) if differing else "nothing"
+            others = join_names(differing, MOST_NAMED) if differing else "nothing"
             raise NotFound(
                 f"no entry {name[:LONGEST_SHOWN]!r} differs from what this MODAK knows{meant}; what differs: {others}", field="NAME"
             )

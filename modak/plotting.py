@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import Unavailable
-from modak.perfmodel.lines import PlotLine
+from modak.perfmodel.plotlines import PlotLine
 from modak.text.amounts import percent
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MARKERS: Final = "osD^vP>X"
 MOST: Final = len(COLOURS)
 """More lines than this cannot be told apart."""
 FEW: Final = f"the {MOST} with the most sizes, of equal ones the best, are drawn"
-"""Which of more lines are, as :func:`modak.perfmodel.lines.in_pictures` orders them."""
+"""Which of more lines are, as :func:`modak.perfmodel.plotlines.in_pictures` orders them."""
 STYLE: Final[dict[Any, Any]] = {"svg.hashsalt": "modak", "svg.fonttype": "none", "font.family": "DejaVu Sans", "font.size": 10}
 INK, PALE = "#333333", "#dddddd"
 SHORT, LONGEST = 45, 100

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from modak.cache import Cache
-from modak.facts import Doubted, Facts, Failed, Result, own_names, same_name
+from modak.facts import DoubtedResults, Facts, FailedRuns, Result, canonical_name, own_names
 from modak.images.selection import Catalogue, catalogue
 from modak.perfmodel import Curve
 from modak.perfmodel.fitting import startup
@@ -18,7 +18,7 @@ from modak.rules import Rulebook, rulebook
 
 INDEXES: Final = ("catalogue", "catalogues", "own_names", "rulebook", "systems_by_name", "targets")
 """What depends on knowledge alone, so that facts with other models and results share it."""
-Measured = TypeVar("Measured", Curve, Doubted, Failed, Result)
+Measured = TypeVar("Measured", Curve, DoubtedResults, FailedRuns, Result)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Prepared(Facts):
 
     def own_name(self, system: str | None) -> str | None:
         """The name of a system that may be called by an alias; the same text, if it is none."""
-        return self.own_names.get(same_name(system), system) if system and self.own_names else system
+        return self.own_names.get(canonical_name(system), system) if system and self.own_names else system
 
     def with_own_names(self, measured: Iterable[Measured]) -> tuple[Measured, ...]:
         """What was measured on systems that results call by an alias, under the names that requests are answered with."""
@@ -88,7 +88,7 @@ class Prepared(Facts):
     def ran_on_gpus(self) -> frozenset[tuple[str, str | None]]:
         """Systems on which all measured runs used GPUs: pairs of the system's folded name and the partition of a run. Runs on nodes without
         GPUs used none, whether they say so or not."""
-        measured = {(same_name(curve.series.system), curve.series.partition, curve.on_gpus) for curve in self.measured}
+        measured = {(canonical_name(curve.series.system), curve.series.partition, curve.on_gpus) for curve in self.measured}
         with_them = {(system, partition) for system, partition, on_gpus in measured if on_gpus}
         bare = self._without_gpus() if with_them else set()
         without = {name for name, partition, on_gpus in measured if on_gpus is False or (on_gpus is None and (name, partition) in bare)}
@@ -104,7 +104,7 @@ class Prepared(Facts):
         """The threads (ranks times threads per rank) that measured runs had on a node: with the system's folded name and the partition."""
         measured = ((curve.series, curve.layout) for curve in self.measured)
         return frozenset(
-            (same_name(series.system), series.partition, (layout.ranks_per_node or 1) * (layout.threads_per_rank or 1))
+            (canonical_name(series.system), series.partition, (layout.ranks_per_node or 1) * (layout.threads_per_rank or 1))
             for series, layout in measured
         )
 

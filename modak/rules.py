@@ -21,9 +21,9 @@ from packaging.version import InvalidVersion, Version
 
 from modak.cache import Cache
 from modak.errors import Fault, RequestError
-from modak.facts import Condition, Rule, same_runtime
+from modak.facts import Condition, Rule, canonical_runtime
 from modak.jobs.spec import RuleText, rivals
-from modak.script.gate import is_directive
+from modak.script.checker import is_directive
 from modak.script.parts import allowed
 from modak.script.shelltext import rule_fault
 from modak.text.grammar import sound, version_range
@@ -242,7 +242,7 @@ def _line(rule: Rule, set_by: Mapping[str, Rule]) -> str:
 
 @lru_cache(maxsize=1024)
 def _folded(name: str) -> str:
-    return same_runtime(name.lower().replace("_", "-"))
+    return canonical_runtime(name.lower().replace("_", "-"))
 
 
 def _in(versions: str | None, actual: str | None) -> bool:

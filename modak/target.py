@@ -24,9 +24,9 @@ from modak.facts import (
     Queue,
     RuntimePolicy,
     System,
+    canonical_name,
+    canonical_runtime,
     mpi_family,
-    same_name,
-    same_runtime,
 )
 from modak.partition import Where, beyond, closed_to, processors_of, ran_on_gpus, refused, where_of, with_part
 from modak.prepared import prepared
@@ -185,8 +185,9 @@ class Target:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """All names of the place, folded: see :func:`modak.facts.same_name`. A place without a name has the results that name no system."""
-        return frozenset(self.system.folded_names if self.system else (same_name(self.name),))
+        """All names of the place, folded: see :func:`modak.facts.canonical_name`. A place without a name has the results that name no
+        system."""
+        return frozenset(self.system.folded_names if self.system else (canonical_name(self.name),))
 
     @property
     def title(self) -> str:
@@ -329,7 +330,7 @@ def unused_image(request: Request, target: Target) -> tuple[Notice, ...]:
 
 def find_system(name: str | None, facts: Facts) -> System | None:
     """A system by name or alias; underscores and hyphens are the same. ``None``: none is called so, or there is no name."""
-    return (facts.systems.get(name) or facts.systems_by_name.get(same_name(name))) if name else None
+    return (facts.systems.get(name) or facts.systems_by_name.get(canonical_name(name))) if name else None
 
 
 def _system(request: Request, facts: Facts) -> tuple[System | None, tuple[Notice, ...]]:
@@ -362,7 +363,7 @@ def _runtime(asked: str | None, system: System) -> tuple[RuntimePolicy | None, t
         return None, ("runtime: none, as requested",), ()
     if not system.runtimes:
         return RuntimePolicy(name=asked), (f"runtime: {asked}, as requested; {system.name} states no policy",), ()
-    same = sorted((p for p in system.runtimes if same_runtime(p.name) == same_runtime(asked)), key=lambda p: p.name != asked)
+    same = sorted((p for p in system.runtimes if canonical_runtime(p.name) == canonical_runtime(asked)), key=lambda p: p.name != asked)
     twin = next((policy for policy in same if policy.allowed), None)
     if twin and twin is same[0]:  # the site's word on the very runtime counts before that on its twin
         return twin, (f"runtime: {twin.name}, as requested and allowed on {system.name}",), ()

@@ -21,7 +21,7 @@ from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
 from modak.schedulers.header import FIELDS
 from modak.script.bash import Line, joined_lines, run
-from modak.script.meaning import meaning
+from modak.script.meaning import parse_events
 from modak.script.shelltext import rule_fault
 from modak.script.surroundings import of_any_run, of_any_size
 from modak.text import words
@@ -270,7 +270,7 @@ def _with_field(bare: JobSpec, field: str) -> list[JobSpec]:
 
 def _check_lines(lines: Iterable[Line]) -> None:
     whole = joined_lines([*lines])
-    _claim(meaning(whole.text) == list(whole.events), f"this does what its events say:\n{whole.text}")
+    _claim(parse_events(whole.text) == list(whole.events), f"this does what its events say:\n{whole.text}")
 
 
 def _claim(holds: bool, sentence: str) -> None:

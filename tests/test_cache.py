@@ -21,11 +21,11 @@ def test_the_oldest_answer_makes_room(answer: str | None) -> None:
     asked: list[str] = []
 
     def ask(key: str) -> str | None:
-        def work_out() -> str | None:
+        def compute() -> str | None:
             asked.append(key)
             return answer
 
-        return kept.get(key, work_out)
+        return kept.get(key, compute)
 
     assert [ask(key) for key in ("a", "b", "c", "b", "a")] == [answer] * 5
     assert asked == ["a", "b", "c", "a"]

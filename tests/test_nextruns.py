@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from modak import chances, onerun
+from modak import choiceprobability, onerun
 from modak.choosing.decision import choice_of, decide
-from modak.choosing.ending import START_UP_S
 from modak.choosing.objective import Scored
 from modak.choosing.shapes import Shape
+from modak.choosing.timelimits import START_UP_S
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts, HostMpi, Node, Queue, Result
-from modak.nextruns import Programme, Proposal, next_runs
+from modak.nextruns import MeasurementPlan, Proposal, next_runs
 from modak.normalise import normalise
 from modak.onerun import measurement
 from modak.optimise import optimise
 from modak.perfmodel import Curve, fit
 from modak.perfmodel.fitting.scaling import fit_many
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import HalfWidths
 from tests.choosing.asked import asked, changed
 from tests.examples import Known, example
 from tests.runs import ran
@@ -70,17 +70,17 @@ def few(known: Known) -> Facts:
 
 
 @pytest.fixture(scope="module")
-def after_few(few: Facts) -> Programme:
+def after_few(few: Facts) -> MeasurementPlan:
     """The next runs of the request, unchanged, by what is known of these."""
     return next_runs(request(), few)
 
 
-def after(known: Known, runs: Iterable[Result], most: int = 5, **job: Any) -> Programme:
+def after(known: Known, runs: Iterable[Result], most: int = 5, **job: Any) -> MeasurementPlan:
     """The next runs of ``solver`` on SuperMUC-NG after these."""
     return next_runs(asked(**job), replace(known(None), models=fit(runs)), most)
 
 
-def counts(programme: Programme) -> list[tuple[int, int, int]]:
+def counts(programme: MeasurementPlan) -> list[tuple[int, int, int]]:
     """Nodes, ranks a node and threads of every run."""
     chosen = [one.choice.configuration for one in programme.proposals]
     return [(one.nodes, one.ranks_per_node, one.threads_per_rank) for one in chosen]
@@ -144,7 +144,7 @@ def test_of_very_many_equal_layouts_a_few_stand_for_all(known: Known, first: flo
     faster."""
     runs = [ran(900.0 if number else first, nodes=4, ranks_per_node=48, compiler=f"gcc-{number}") for number in range(170)]
     programme = after(known, runs, application__app_type="mpi", job_options__node_count=4)
-    assert len(programme.likely) == chances.FEW
+    assert len(programme.likely) == choiceprobability.FEW
     assert re.fullmatch(r"[0-9]+ layouts may be the right choice, most with less than 1%: 10 stand for all", programme.notes[0])
 
 
@@ -383,7 +383,7 @@ def test_a_first_look_has_the_smallest_size_with_an_open_switch(known: Known) ->
     assert made == [(1, None), (1, "xla"), (2, None), (4, None)]
 
 
-def test_every_run_narrows_the_interval_of_the_decision(after_few: Programme) -> None:
+def test_every_run_narrows_the_interval_of_the_decision(after_few: MeasurementPlan) -> None:
     """Each from where the ones before it left it; the first from where it stands."""
     steps = [one.step for one in after_few.proposals if one.step]
     assert steps[0].before == pytest.approx(after_few.half_width)
@@ -416,14 +416,14 @@ def test_node_hours_energy_and_cost_of_a_run_are_of_the_same_time(known: Known) 
         assert of_run == pytest.approx([started, started * 48, started * 0.4, started * 0.5])
 
 
-def test_probabilities_are_of_layouts_and_sum_to_one(after_few: Programme) -> None:
+def test_probabilities_are_of_layouts_and_sum_to_one(after_few: MeasurementPlan) -> None:
     """What is chosen in some draws, the most probable first."""
-    chances = [one.probability for one in after_few.likely]
-    assert chances == sorted(chances, reverse=True)
-    assert 0.9 < sum(chances) <= 1 + 1e-9
+    probabilities = [one.probability for one in after_few.likely]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert 0.9 < sum(probabilities) <= 1 + 1e-9
 
 
-def test_the_same_question_has_the_same_answer(few: Facts, after_few: Programme) -> None:
+def test_the_same_question_has_the_same_answer(few: Facts, after_few: MeasurementPlan) -> None:
     """The draws are no chance."""
     assert next_runs(request(), few).proposals == after_few.proposals
 
@@ -672,9 +672,11 @@ def test_an_objective_that_needs_a_figure_of_the_system_is_said_not_to_be_met(kn
 def test_a_choice_that_loses_less_than_a_run_is_worth_is_as_right(width: float, matters: bool) -> None:
     """Which of two is better that differ by less than 2 % needs no run; one that may lose more, by its interval, is worth one."""
     size, limit = np.array([4, 4]), np.full(2, width)
-    scored = Scored(np.array([0, 1]), size, np.array([100.0, 100.5]), Sides(limit, limit), np.zeros(2), np.ones(2), ("transferred",) * 2)
+    scored = Scored(
+        np.array([0, 1]), size, np.array([100.0, 100.5]), HalfWidths(limit, limit), np.zeros(2), np.ones(2), ("transferred",) * 2
+    )
     asked = normalise({"job": {"optimisation": {"objective": {"minimise": "time"}}}}).request
-    probabilities = chances.chances_of(asked, scored)
+    probabilities = choiceprobability.choice_probabilities(asked, scored)
     assert bool(probabilities[1] >= 0.05) is matters
     assert probabilities.sum() == pytest.approx(1)
 
@@ -683,8 +685,8 @@ def test_no_draw_scales_better_than_perfectly() -> None:
     """A lucky draw is faster at the measured end, but its node-seconds do not fall with more nodes; an unlucky one keeps its spread."""
     nodes = np.array([1, 2, 4, 8])
     reach = np.array([0.1, 0.5, 1.0, 2.0])
-    scored = Scored(np.zeros(4, dtype=np.int64), nodes, 100.0 / nodes, Sides(reach, reach), np.zeros(4), np.ones(4), ("none",) * 4)
-    lucky, unlucky = (chances.drawn_times(scored, np.array([z])) for z in (-1.0, 1.0))
+    scored = Scored(np.zeros(4, dtype=np.int64), nodes, 100.0 / nodes, HalfWidths(reach, reach), np.zeros(4), np.ones(4), ("none",) * 4)
+    lucky, unlucky = (choiceprobability.drawn_times(scored, np.array([z])) for z in (-1.0, 1.0))
     assert lucky[0] == pytest.approx(100 * np.exp(-0.1 / 1.645))
     assert lucky * nodes == pytest.approx(np.full(4, lucky[0]), rel=1e-5)
     assert unlucky == pytest.approx(100 / nodes * np.exp(scored.width.above / 1.645))
@@ -693,8 +695,8 @@ def test_no_draw_scales_better_than_perfectly() -> None:
 @pytest.mark.parametrize("columns", [1, 5, 20])
 def test_draws_are_spread_like_normal_numbers(columns: int) -> None:
     """Mean nought, deviation one, in every column, and no two columns much alike."""
-    draws = chances.normal_draws(columns)
-    assert draws.shape == (chances.DRAWS, columns)
+    draws = choiceprobability.normal_draws(columns)
+    assert draws.shape == (choiceprobability.DRAWS, columns)
     assert np.abs(draws.mean(axis=0)).max() < 1e-9
     assert np.abs(draws.std(axis=0) - 1).max() < 0.01
     assert np.abs(np.corrcoef(draws.T) - np.eye(columns)).max() < 0.25

@@ -13,7 +13,7 @@ import pytest
 from modak.facts import SeriesKey
 from modak.ingest.reading import incoming
 from modak.ingest.table import PLAIN
-from modak.perfmodel.lines import plot_lines
+from modak.perfmodel.plotlines import plot_lines
 from modak.results.metrics import metric, work_unit
 from modak.service import Service, open_service
 from modak.settings import Settings

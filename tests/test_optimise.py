@@ -17,7 +17,7 @@ from modak.errors import Conflict, Infeasible, RequestError, UnknownName
 from modak.facts import Facts, Layout, Result, RuntimePolicy
 from modak.normalise import normalise
 from modak.optimise import Answer, check, optimise, recommend
-from modak.perfmodel import Question, Used, fit, predict
+from modak.perfmodel import NodeUse, Question, fit, predict
 from modak.perfmodel.fitting.curves import fitted
 from modak.text.grammar import version_range
 from tests.choosing.asked import asked, changed
@@ -114,7 +114,7 @@ def test_a_script_of_python_is_started_by_it(executable: str, started: str, know
 def test_the_power_behind_a_run_is_that_of_what_it_uses(known: Known, system: str, whole: Any, part: Any, share: float) -> None:
     """GPUs by their number; processors by the cores that threads keep busy, of which hyper-threads make no more."""
     power = node_power(known(None))
-    found = [power(Used(system, None, *used)).tflops for used in (part, whole)]
+    found = [power(NodeUse(system, None, *used)).tflops for used in (part, whole)]
     assert None not in found
     assert (found[0] or 0) / (found[1] or 1) == pytest.approx(share)
 
@@ -126,7 +126,7 @@ def test_the_gpus_of_a_run_are_not_held_against_processors_of_the_default_partit
     gpu = facts.systems["dgx-1-v100"].default_partition.model_copy(update={"name": "gpu", "default": False})
     mixed = facts.systems["zenith"].model_copy(update={"name": "mixed", "partitions": (cpu, gpu)})
     power = node_power(replace(facts, systems={**facts.systems, "mixed": mixed}))
-    there, here = (power(Used(system, None, gpus=8)) for system in ("mixed", "dgx-1-v100"))
+    there, here = (power(NodeUse(system, None, gpus=8)) for system in ("mixed", "dgx-1-v100"))
     assert there == here
     assert [*there] == [pytest.approx(7200), pytest.approx(125.6), None]
 
@@ -134,7 +134,7 @@ def test_the_gpus_of_a_run_are_not_held_against_processors_of_the_default_partit
 def test_processors_of_which_one_peak_is_not_known_are_compared_by_their_cores(known: Known) -> None:
     """48 cores of SuperMUC-NG are not what 12 cores of a slow processor are."""
     power = node_power(known(None))
-    there, here = (power(Used(system, None, gpus=0)) for system in ("supermuc-ng", "skylake-bronze-1080ti"))
+    there, here = (power(NodeUse(system, None, gpus=0)) for system in ("supermuc-ng", "skylake-bronze-1080ti"))
     assert (there.tflops, here.tflops) == (None, None)
     assert (there.cores, here.cores) == (48, 12)
 

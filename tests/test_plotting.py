@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from modak.perfmodel.lines import PlotLine
+from modak.perfmodel.plotlines import PlotLine
 from modak.plotting import picture
 
 LINE = PlotLine(

@@ -278,7 +278,7 @@ def test_a_runtime_is_offered_only_the_images_that_it_says_it_reads(installed: P
     """By the scheme of the reference or the ending of the file."""
     asked = """
 from modak.facts import Image
-from modak.images.fit import Wanted, obstacle
+from modak.images.suitability import Wanted, obstacle
 labels = {"framework": "mpi", "version": "1.0", "source": "hub"}
 for reference in ("docker://a/b:1", "b.sif"):
     print(obstacle(Image(reference=reference, labels=labels, source="a test"), Wanted("mpi", runtime="kameleon")))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from modak.choosing.ending import longest_run
+from modak.choosing.timelimits import longest_run
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Failed, Layout, Node, Queue, Result, SeriesKey
+from modak.facts import Facts, FailedRuns, Layout, Node, Queue, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import Answer, optimise, recommend
 from modak.perfmodel import fit
@@ -28,7 +28,9 @@ from tests.systems import site
 AT_MOST = "2-00:00:01 requested, but a job of 24 nodes on supermuc-ng/thin may run for at most 2-00:00:00"
 
 
-def on_testbed(known: Known, *runs: Result, failed: Sequence[Failed] = (), part: Mapping[str, Any] | None = None, **fields: Any) -> Facts:
+def on_testbed(
+    known: Known, *runs: Result, failed: Sequence[FailedRuns] = (), part: Mapping[str, Any] | None = None, **fields: Any
+) -> Facts:
     """These results alone, and the testbed at HLRS with other fields; ``part``: those of its partitions."""
     parts = known(None).systems["hlrs-testbed"].partitions
     partitions = tuple(one.model_copy(update=part or {}) for one in parts)
@@ -233,7 +235,7 @@ def test_a_run_of_unknown_time_that_was_stopped_gets_more_than_the_default(
     is not on record."""
     limits = {"default_wall_time_s": default, "max_wall_time_s": 7200, "queues": ()}
     series = SeriesKey(application="solver", system="hlrs-testbed", metric=STOPPED, unit="s")
-    run = Failed(series=series, layout=Layout(nodes=1), count=1, longest_s=stopped)
+    run = FailedRuns(series=series, layout=Layout(nodes=1), count=1, longest_s=stopped)
     plan = optimise(asked("hlrs-testbed"), on_testbed(known, failed=[run], part=limits)).plan
     assert plan.wall_time_s == wall_time
     assert any("that a stopped run shows it to exceed" in text for text in plan.decisions) == (wall_time != 1800)

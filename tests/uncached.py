@@ -23,7 +23,7 @@ def answer(service: Service, document: Any) -> Any:
     from modak.optimise import plan_of
 
     try:
-        settled = service.settle(document)
+        settled = service.solve(document)
         return {"texts": asdict(settled.texts), "plan": plan_of(settled).model_dump(mode="json")}
     except ModakError as error:
         return {"refused": type(error).__name__, "faults": [str(fault) for fault in error.faults]}
@@ -61,14 +61,14 @@ def forget() -> None:
     functools.cache = forgetting
 
     from modak.cache import Cache
-    from modak.script import gate
+    from modak.script import checker
 
-    Cache.get = lambda self, key, work_out: work_out()  # type: ignore[method-assign]
-    vars(gate).update(_MOST_CACHED_LINES=-1, _LONGEST_CACHED_LINE=-1)
+    Cache.get = lambda self, key, compute: compute()  # type: ignore[method-assign]
+    vars(checker).update(_MOST_CACHED_LINES=-1, _LONGEST_CACHED_LINE=-1)
 
-    from modak.choosing import essence
+    from modak.choosing import reducedrequest
 
-    essence.essence = lambda request, *_, **__: request
+    reducedrequest.reduce_request = lambda request, *_, **__: request
 
     from modak.script import surroundings
 

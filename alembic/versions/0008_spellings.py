@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from alembic import op
-from modak.facts import same_image, same_name, same_text, same_version
+from modak.facts import canonical_image, canonical_name, canonical_text, canonical_version
 from modak.store.series import hash_of
 
 revision = "0008"
@@ -35,7 +35,7 @@ TEXTS = (
     "mpi",
     "runtime",
 )
-STORED = {"runtime": same_name, "image": same_image, "framework_version": same_version}
+STORED = {"runtime": canonical_name, "image": canonical_image, "framework_version": canonical_version}
 LABELS = (*TEXTS, "mpi_from", "hyperthreads", "numa_mode", "metric", "unit")
 ONCE = ("nodes", "ranks_per_node", "threads_per_rank", "gpus_per_node", "batch_size")
 ONCE += ("repeat", "measured_at", "value", "source_id", "suspect_id")
@@ -65,9 +65,9 @@ def upgrade() -> None:
     by_hash: dict[str, list[int]] = defaultdict(list)
     spelt: dict[int, dict[str, Any]] = {}
     for row in connection.execute(sa.select(series).order_by(series.c.id)).mappings().all():
-        now = {name: same_text(row[name]) if row[name] else row[name] for name in TEXTS}
+        now = {name: canonical_text(row[name]) if row[name] else row[name] for name in TEXTS}
         now |= {name: same(now[name]) for name, same in STORED.items() if now[name]}
-        now["params"] = _json({name: same_text(text) for name, text in json.loads(row["params"]).items()})
+        now["params"] = _json({name: canonical_text(text) for name, text in json.loads(row["params"]).items()})
         changed = {name: value for name, value in now.items() if value != row[name]}
         mark = hash_of(_known({**row, **now}))
         by_hash[mark].append(row["id"])

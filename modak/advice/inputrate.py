@@ -10,7 +10,7 @@ from modak.choosing.memory import needed_gb, usable_gb
 from modak.dsl import Data
 from modak.facts import FileSystem
 from modak.jobs.data import SMALL_FILE_BYTES
-from modak.text.amounts import plain, size, span
+from modak.text.amounts import format_bytes, format_duration, format_number
 
 BUSY: Final = 0.1
 """A job that needs a larger fraction of a shared file system's bandwidth is slowed down by other jobs. Judgement."""
@@ -28,9 +28,10 @@ def rate(chosen: Chosen) -> str | None:
     seconds, shortest, longest = epoch
     needed = data.size_bytes / seconds
     text = (
-        f"{size(data.size_bytes)} per {chosen.prediction.per} of {span(seconds)} is {size(needed)}/s in total, "
-        f"{size(needed / chosen.nodes)}/s per node "
-        f"({chosen.prediction.level:.0%} interval {size(data.size_bytes / longest)}/s to {size(data.size_bytes / shortest)}/s; "
+        f"{format_bytes(data.size_bytes)} per {chosen.prediction.per} of {format_duration(seconds)} is {format_bytes(needed)}/s in total, "
+        f"{format_bytes(needed / chosen.nodes)}/s per node "
+        f"({chosen.prediction.level:.0%} interval {format_bytes(data.size_bytes / longest)}/s "
+        f"to {format_bytes(data.size_bytes / shortest)}/s; "
         f"basis: {chosen.prediction.basis})"
     )
     shared = _shared(chosen)
@@ -40,7 +41,7 @@ def rate(chosen: Chosen) -> str | None:
     instead = ", so read from storage on the nodes instead" if local_copy(chosen) else ""
     busy = f"; other jobs need it too{instead}" if part > BUSY else ""
     provides = f"{shared.name} provides {shared.bandwidth_gbs:g} GB/s for all jobs together"
-    return f"{text}; {provides}, so the run needs {plain(part, 2)} of it{busy}"
+    return f"{text}; {provides}, so the run needs {format_number(part, 2)} of it{busy}"
 
 
 def small_files(chosen: Chosen) -> str | None:
@@ -52,7 +53,7 @@ def small_files(chosen: Chosen) -> str | None:
         return None
     epoch = _epoch_s(chosen)
     opened = f", {data.files / epoch[0]:,.0f} opened per second (basis: {chosen.prediction.basis})" if epoch else ""
-    return f"{data.files:,} files of {size(data.size_bytes / data.files)} on average{opened}"
+    return f"{data.files:,} files of {format_bytes(data.size_bytes / data.files)} on average{opened}"
 
 
 def local_copy(chosen: Chosen) -> str | None:
@@ -71,7 +72,9 @@ def _room(chosen: Chosen) -> str | None:
         return None
     gigabytes = data.size_bytes / 1e9
     if node.local_storage_gb and gigabytes <= node.local_storage_gb:
-        return f"its {size(data.size_bytes)} fit the {node.local_storage_gb:g} GB of local storage on a node of {chosen.target.title}"
+        return (
+            f"its {format_bytes(data.size_bytes)} fit the {node.local_storage_gb:g} GB of local storage on a node of {chosen.target.title}"
+        )
     usable, taken = usable_gb(chosen.target), needed_gb(chosen.request, chosen.shape.ranks_per_node)
     if usable and gigabytes <= MEMORY_PART * (usable - taken):
         said = (
@@ -79,7 +82,7 @@ def _room(chosen: Chosen) -> str | None:
             if taken
             else ", and the request does not state what the ranks need"
         )
-        return f"its {size(data.size_bytes)} fit the memory of a node ({usable:g} GB usable{said})"
+        return f"its {format_bytes(data.size_bytes)} fit the memory of a node ({usable:g} GB usable{said})"
     return None
 
 
@@ -89,7 +92,7 @@ def stripes(chosen: Chosen) -> str | None:
     lustre = next((fs for fs in _filesystems(chosen) if fs.kind == "lustre"), None)
     if data is None or data.size_bytes is None or data.size_bytes < LARGE or lustre is None or _room(chosen):
         return None
-    return f"{size(data.size_bytes)} on {lustre.name}"
+    return f"{format_bytes(data.size_bytes)} on {lustre.name}"
 
 
 def _data(chosen: Chosen) -> Data | None:

@@ -15,19 +15,19 @@ from modak import plugins
 from modak.advice import batchsize, inputrate, unlike
 from modak.choosing.chosen import Chosen
 from modak.choosing.problem import unmeasured
-from modak.choosing.wishes import carrier, is_build, is_distributed, leaves_threads_open, precision, stated_nodes
+from modak.choosing.requirements import carrier, is_build, is_distributed, leaves_threads_open, precision, stated_nodes
 from modak.choosing.workload import MOST_NAMED, an_amount, only_one, speed_printed, units
 from modak.dsl import LEARNING, Prediction
 from modak.facts import Rule, SeriesKey
 from modak.jobs.report import lengths
 from modak.perfmodel.fitting import startup
-from modak.perfmodel.fitting.precisions import USUAL_PRECISION, same_precision
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION, canonical_precision
 from modak.perfmodel.forecasting.repeats import scatters
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.wording import A_GUESS
 from modak.results.metrics import UNITS_OF_WORK, work_unit
-from modak.text.amounts import as_given, cell, counted, listed, longer, plain, span
+from modak.text.amounts import as_given, cell, counted, format_duration, format_number, join_names, longer
 from modak.text.grammar import indices
 from modak.text.units import clock
 from modak.text.words import line
@@ -100,7 +100,7 @@ def chain(chosen: Chosen) -> str | None:
 def half_precision(chosen: Chosen) -> str | None:
     """Peak rates of the GPUs in FP16 and FP32; ``None`` if FP16 is not faster there, or the run has another precision than FP32."""
     gpu, said = chosen.target.accelerator, (precision(chosen.request), chosen.shape.precision, _of_all_results(chosen))
-    if not (gpu and chosen.shape.gpus_per_node) or not {same_precision(name) for name in said} <= {None, USUAL_PRECISION}:
+    if not (gpu and chosen.shape.gpus_per_node) or not {canonical_precision(name) for name in said} <= {None, USUAL_PRECISION}:
         return None
     fp16, fp32 = gpu.fp16_tflops or 0.0, gpu.fp32_tflops or 0.0
     return f"{gpu.model} has {as_given(fp16)} TFLOP/s in FP16, {as_given(fp32)} in FP32" if fp16 > fp32 > 0 else None
@@ -145,7 +145,7 @@ def _pilot(chosen: Chosen) -> str | None:
         return f"the request names no application: give application.app_tag, {_pilot_job(chosen)}"
     place, systems = chosen.target.name, [system for system in chosen.measured_on if system]
     if place is None and systems:
-        return f"name the system (target.name, or --system): the results of {name!r} are of {listed(systems, MOST_NAMED)}"
+        return f"name the system (target.name, or --system): the results of {name!r} are of {join_names(systems, MOST_NAMED)}"
     if place is not None and None in chosen.measured_on:
         again = f"if they are of {place}, {unlike.loaded_again(system=place)}"
         return f"results of {name!r} name no system: {again}"
@@ -211,7 +211,7 @@ def _start_up(chosen: Chosen) -> str | None:
     """Short runs of another length, most of whose time may have been start-up, and speeds that are perhaps averages over the whole run."""
     curve, time = chosen.curve, chosen.prediction.value
     if curve and curve.start_up and not curve.start_up.error and curve.start_up.seconds < startup.SOONEST:
-        same = f"{curve.series.metric} and the time of the same runs leave {span(curve.start_up.seconds)} to start"
+        same = f"{curve.series.metric} and the time of the same runs leave {format_duration(curve.start_up.seconds)} to start"
         return f"{same}: if one was computed from the other, longer runs take less, and shorter ones more, than is predicted"
     if curve is None or curve.start_up or curve.included or not startup.is_whole(curve.series):
         return None
@@ -228,7 +228,7 @@ def _start_up(chosen: Chosen) -> str | None:
     speed = speed_printed(chosen.request.optimisation.workload)
     if speed and chosen.request.application.write_result:
         how = f"the job's result, with {speed} in it, will show"
-    return f"the predicted time is {cell(scale)} x the {span(measured)} of a run of {length}: {wrong}; {how}"
+    return f"the predicted time is {cell(scale)} x the {format_duration(measured)} of a run of {length}: {wrong}; {how}"
 
 
 def _work_unsaid(chosen: Chosen) -> str | None:
@@ -271,7 +271,7 @@ def _scatter(chosen: Chosen) -> str | None:
     factor = found.upper / found.value
     if factor < SCATTERED:
         return None
-    differs = f"another run on {counted(chosen.nodes, 'node')} may be slower or faster by a factor of {plain(factor)}"
+    differs = f"another run on {counted(chosen.nodes, 'node')} may be slower or faster by a factor of {format_number(factor)}"
     if not scatters(curve):
         if curve.start_up and 2 * (Z90 * curve.start_up.doubt / found.value) ** 2 > math.log(factor) ** 2:  # most of what is wide
             return f"start-up is uncertain (measured on {counted(curve.start_up.runs, 'run')}): {differs}"
@@ -359,7 +359,7 @@ def _gpus(chosen: Chosen) -> str | None:
         return None
     closed = dict(chosen.target.closed)
     having = [one for one in system.partitions if one.node.accelerators and one.name not in closed]
-    named = listed([f"{one.name} ({one.node.accelerators} x {one.node.accelerator})" for one in having], MOST_NAMED)
+    named = join_names([f"{one.name} ({one.node.accelerators} x {one.node.accelerator})" for one in having], MOST_NAMED)
     return f"{system.name} has nodes with GPUs: {named}; set job_options.request_gpus to use them" if having else None
 
 
@@ -412,7 +412,7 @@ def _image(chosen: Chosen) -> str | None:
 def _no_image(chosen: Chosen, measured: str) -> str:
     """What the request of a program without a framework may name: none is chosen for it."""
     others = [image for image in chosen.images_measured if image != measured]
-    beside = f"; there are others in {listed(others, MOST_NAMED)}" if others else ""
+    beside = f"; there are others in {join_names(others, MOST_NAMED)}" if others else ""
     origin = f"the predicted time comes from results in the image {measured}{beside}"
     return f"{origin}: name the one that the job is to run in (application.container_runtime)"
 
@@ -452,7 +452,7 @@ def _precision(chosen: Chosen) -> str | None:
     used = chosen.shape.precision or _of_all_results(chosen)
     if used is None or used == chosen.request.optimisation.workload.precision or not chosen.is_predicted:
         return None
-    check = "" if same_precision(used) == USUAL_PRECISION else ", and check its accuracy"
+    check = "" if canonical_precision(used) == USUAL_PRECISION else ", and check its accuracy"
     return f"the predicted time is for precision {used}: run the program in it{check}"
 
 
@@ -460,7 +460,7 @@ def _of_all_results(chosen: Chosen) -> str | None:
     """The precision of the results behind the time, if it is not the usual one and they do not count as different from the run for it: all
     results have one that is not, and what the program has is unknown."""
     used: str | None = None if "precision" in chosen.differences else chosen.measured("precision")
-    return None if same_precision(used) == USUAL_PRECISION else used
+    return None if canonical_precision(used) == USUAL_PRECISION else used
 
 
 def _build(chosen: Chosen) -> str | None:
@@ -498,7 +498,7 @@ def _array(chosen: Chosen) -> str | None:
     if seconds is None:
         return one
     hours = f"{cell(jobs * chosen.nodes * chosen.node_share * seconds / 3600)} node-hours"
-    rounds = f", and at {at_once} at a time {span(math.ceil(jobs / at_once) * seconds)}" if at_once < jobs else ""
+    rounds = f", and at {at_once} at a time {format_duration(math.ceil(jobs / at_once) * seconds)}" if at_once < jobs else ""
     return f"{one}: all together take {hours}{rounds} (basis: {chosen.prediction.basis})"
 
 

@@ -9,9 +9,9 @@ from modak.choosing.problem import unmeasured
 from modak.facts import parameter, parameters
 from modak.perfmodel import Curve
 from modak.perfmodel.fitting.startup import SAMPLES, samples_of
+from modak.perfmodel.matching.dissimilarity import of_another_count
 from modak.perfmodel.matching.layouts import COUNTS
 from modak.perfmodel.matching.magnitudes import magnitude
-from modak.perfmodel.matching.unlikeness import of_another_count
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.wording import A_GUESS
 from modak.results.filters import PARAMETER

@@ -96,10 +96,10 @@ def issuer_of(settings: Settings) -> oidc.Issuer | None:
 
 
 def guard(app: FastAPI, issuer: oidc.Issuer | None) -> None:
-    """Put the gate, which believes this issuer, before ``app``, and the limits of every request before the gate."""
+    """Put access control, which believes this issuer, before ``app``, and the limits of every request before it."""
     settings: Settings = app.state.settings
     app.state.keys = KeyRing(lambda: app.state.service().store.access)
-    app.add_middleware(Gate, settings=settings, keys=app.state.keys, issuer=issuer)
+    app.add_middleware(AccessControl, settings=settings, keys=app.state.keys, issuer=issuer)
     own = frozenset(("localhost", gethostname().lower(), urlsplit(settings.public_url).hostname or "localhost"))
     app.add_middleware(RequestLimits, request_s=settings.request_s, names=None if settings.trusted_proxies else own)
     if settings.trusted_proxies:
@@ -108,7 +108,7 @@ def guard(app: FastAPI, issuer: oidc.Issuer | None) -> None:
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=settings.trusted_proxies)
 
 
-class Gate:
+class AccessControl:
     """ASGI middleware: finds the principal, limits its rate, and lets through what its scopes allow."""
 
     def __init__(self, app: ASGIApp, settings: Settings, keys: KeyRing, issuer: oidc.Issuer | None) -> None:

@@ -12,10 +12,10 @@ from starlette.responses import PlainTextResponse, Response
 from modak import schemas
 from modak.api.bodies import Body, document, read, table
 from modak.api.direct import SHORT, add_direct, in_time, one_at_a_time
+from modak.api.etags import tagged, unless_known
 from modak.api.openapi import TEXT, json_response, list_of, object_of, page_of, ref, request_bodies, request_body, text
 from modak.api.problems import NOSNIFF, alone, answer, answer_text
 from modak.api.queries import once
-from modak.api.tags import tagged, unless_known
 from modak.errors import NotFound, RequestError
 from modak.perfmodel.planning import LEAST
 from modak.response import job_of, locations, without_preflight

@@ -29,7 +29,7 @@ from modak.web import form, reference
 
 if TYPE_CHECKING:
     from modak.perfmodel.fitting.curves import Curve
-    from modak.perfmodel.lines import PlotLine
+    from modak.perfmodel.plotlines import PlotLine
 
 Shown = tuple[str, dict[str, Any]]
 """The name of a template and its values; ``status`` among them is that of the answer."""
@@ -161,7 +161,7 @@ async def picture(request: Request, application: Label, metric: Label, over: Lab
 
 def _picture(service: Service, application: str, shown: tuple[str, str], model_id: str, used_by: str) -> Response:
     from modak import plotting
-    from modak.perfmodel.lines import plot_lines, title
+    from modak.perfmodel.plotlines import plot_lines, title
 
     known = service.curves(application)
     named = _in_pictures(known, _chosen(service, known, model_id, used_by)).get(shown, [])[: plotting.MOST]
@@ -184,7 +184,7 @@ def _chosen(service: Service, known: Mapping[str, Curve], model_id: str, used_by
 def _described(metric: str, scale: str, named: Sequence[tuple[str, Curve]]) -> Mapping[str, Any]:
     """The title of the picture of some curves, a note if it has not all of them, the table below it, and how many ``more`` there are."""
     from modak import plotting
-    from modak.perfmodel.lines import title
+    from modak.perfmodel.plotlines import title
     from modak.service import records
 
     found = [(label, records.model(curve)) for label, curve in named[:MOST_LISTED]]
@@ -201,8 +201,8 @@ def _described(metric: str, scale: str, named: Sequence[tuple[str, Curve]]) -> M
 
 def _in_pictures(known: Mapping[str, Curve], chosen: Mapping[str, Curve]) -> dict[tuple[str, str], list[tuple[str, Curve]]]:
     """The chosen ones of the known curves by what one picture can show, with labels that tell them from all others."""
-    from modak.choosing.wishes import graph_compilers
-    from modak.perfmodel.lines import curve_labels, in_pictures
+    from modak.choosing.requirements import graph_compilers
+    from modak.perfmodel.plotlines import curve_labels, in_pictures
 
     wanted, labelled = set(map(id, chosen.values())), {}
     for kind, curves in in_pictures(known.values(), all_sizes=len(chosen) < len(known)).items():

@@ -19,11 +19,11 @@ from starlette.responses import Response
 from modak.api.access import actor_of
 from modak.api.bodies import Body, document, read
 from modak.api.direct import SHORT, add_direct, in_time, one_at_a_time
+from modak.api.etags import tagged, unless_known
 from modak.api.native import REQUEST, Strict, Wanted, address, service_of
 from modak.api.openapi import TEXT, Maybe, json_response, list_of, object_of, ref, request_body, text
 from modak.api.problems import alone, answer, answer_document
 from modak.api.queries import PUBLISHED
-from modak.api.tags import tagged, unless_known
 from modak.dsl import Texts
 from modak.errors import AlreadyThere, NotFound
 from modak.facts import Facts, Known
@@ -180,11 +180,11 @@ async def _only(request: Request, strict: bool, wanted: Callable[[Texts], Mappin
     body = await read(request)
     sent = document(body)
     service: Service | None = request.app.state.at_hand() if len(body.content) <= SHORT else None
-    settled = service.settle_at_once(sent, strict=strict) if service else None
-    if settled is None:
-        settled = await one_at_a_time(request, lambda service: service.settle(sent, strict=strict))
-    top, job = with_image(sent, settled.software.reference)
-    job.update((name, text) for name, text in wanted(settled.texts).items() if text)
-    if settled.warnings:
-        job["warnings"] = [warning.model_dump() for warning in settled.warnings]
+    solution = service.solve_at_once(sent, strict=strict) if service else None
+    if solution is None:
+        solution = await one_at_a_time(request, lambda service: service.solve(sent, strict=strict))
+    top, job = with_image(sent, solution.software.reference)
+    job.update((name, text) for name, text in wanted(solution.texts).items() if text)
+    if solution.warnings:
+        job["warnings"] = [warning.model_dump() for warning in solution.warnings]
     return answer_document({**sent, top: job} if top in sent else {top: job})

@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 from modak.builds.verify import sha256
 from modak.errors import BadSyntax, Conflict, DataError
 from modak.facts import Image
-from modak.files import replacing
+from modak.files import atomic_write
 from modak.text.documents import strict_json
 from modak.text.faults import validated
 from modak.text.grammar import is_image_file
@@ -50,7 +50,7 @@ def pack(image: Image, file: Path, recipe: str, output: Path) -> dict[str, Any]:
     texts: dict[str, str] = {ENTRY: entry} | ({RECIPE: recipe} if recipe else {})
     sums = {file.name: found, **{name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}}
     texts[SUMS] = "".join(f"{value}  {name}\n" for name, value in sums.items())
-    with replacing(output) as stream, tarfile.open(fileobj=stream.buffer, mode="w") as archive:
+    with atomic_write(output) as stream, tarfile.open(fileobj=stream.buffer, mode="w") as archive:
         for name, text in texts.items():
             content = text.encode()
             archive.addfile(_member(name, len(content)), io.BytesIO(content))
@@ -89,7 +89,7 @@ def unpack(file: Path, folder: Path) -> tuple[Image, AbstractContextManager[Path
 def _settled(file: Path, image: Image, folder: Path) -> Iterator[Path]:
     """The image's place. It is unpacked and hashed under a temporary name, which is replaced after the body, when its entry is stored."""
     final = folder / image.reference
-    with replacing(final) as stream:
+    with atomic_write(final) as stream:
         with tarfile.open(file, PLAIN) as archive:
             source = archive.extractfile(image.reference)
             if source is None:

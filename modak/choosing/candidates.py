@@ -17,15 +17,13 @@ from modak.arrays import Ints
 from modak.choosing import memory
 from modak.choosing.counts import StatedCounts, check_limits, stated_counts
 from modak.choosing.grids import check_room, node_counts, only_one_node, why_one_node, with_room
-from modak.choosing.measured import evidence_shapes, ran_single_threads, was_measured_on
+from modak.choosing.measured import measured_shapes, ran_single_threads, was_measured_on
 from modak.choosing.mpi import host_mpi
 from modak.choosing.openparams import on_multiples, without_value
 from modak.choosing.openswitch import SwitchEvidence
 from modak.choosing.origins import why_layouts, why_partition
 from modak.choosing.problem import of_one_problem, unknown_labels
-from modak.choosing.shapes import Origin, Shape
-from modak.choosing.topology import CandidateSearch, Shapes, topology_shapes, with_few_threads
-from modak.choosing.wishes import (
+from modak.choosing.requirements import (
     WITHIN_ONE_PROCESS,
     drives_all_gpus,
     is_distributed,
@@ -34,12 +32,14 @@ from modak.choosing.wishes import (
     is_single_threaded,
     stated_nodes,
 )
+from modak.choosing.shapes import Origin, Shape
+from modak.choosing.topology import CandidateSearch, Shapes, topology_shapes, with_few_threads
 from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Fault, Infeasible
-from modak.facts import Node, same_name
+from modak.facts import Node, canonical_name
 from modak.perfmodel import Curve
-from modak.perfmodel.forecasting.stops import Stop
+from modak.perfmodel.forecasting.censoring import CensoredRun
 from modak.target import Target
 
 
@@ -64,7 +64,7 @@ class Candidates:
     """The most nodes that the request would allow without its ``max_nodes``; ``None``: unknown."""
     serial: tuple[Shape, ...] = ()
     """Those of serial runs of a parallel program, which stay on the fewest nodes."""
-    stopped: tuple[tuple[int, Stop], ...] = ()
+    stopped: tuple[tuple[int, CensoredRun], ...] = ()
     """Runs of these shapes that were stopped, each with the place of its shape."""
 
     @property
@@ -88,7 +88,7 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
     of_problem = (*several, *unknown_labels(request, curves))
     request = with_problem(request, problem)
     host, other_mpi = host_mpi(request, target)
-    measured = tuple(evidence_shapes(request, target, curves, host))
+    measured = tuple(measured_shapes(request, target, curves, host))
     single = is_single_threaded(request) or ran_single_threads(curves, request)
     distributed = _runs_distributed(request, target, measured, curves)
     counts = stated_counts(request, target, distributed=distributed)
@@ -314,7 +314,7 @@ def _runs_distributed(request: Request, target: Target, shapes: Sequence[Shape],
     """Whether the run has several processes: by the request; if it does not say, by the results."""
     if is_distributed(request) or request.optimisation.config.distributed_training is False:
         return is_distributed(request)
-    here = [curve for curve in curves if same_name(curve.series.system) in target.names]
+    here = [curve for curve in curves if canonical_name(curve.series.system) in target.names]
     unsaid = request.application.app_type is None and request.optimisation.framework is None
     evidence = here if here or not unsaid else curves
     return any(shape.ranks_per_node > 1 for shape in shapes) or any(max(curve.nodes) > 1 for curve in evidence)

@@ -15,9 +15,9 @@ from modak.choosing.workload import Problem, with_problem
 from modak.dsl import Prediction, Request
 from modak.facts import parameter
 from modak.perfmodel import Curve, predict
+from modak.perfmodel.matching.dissimilarity import tells_of_work
 from modak.perfmodel.matching.magnitudes import magnitude
-from modak.perfmodel.matching.questions import SPREAD, closed, doubted_of, exact_parameters
-from modak.perfmodel.matching.unlikeness import tells_of_work
+from modak.perfmodel.matching.questions import SPREAD, doubted_of, exact_parameters, with_switches_off
 from modak.results.filters import PARAMETER
 from modak.target import Target
 
@@ -142,6 +142,6 @@ def _doubted_here(request: Request, decision: Decision, curve: Curve | None) -> 
     neither request nor curve names."""
     asked = question(request, decision.target, decision.shape)
     if curve:
-        asked = closed([curve], replace(asked, metric=curve.series.metric))
+        asked = with_switches_off([curve], replace(asked, metric=curve.series.metric))
     known = [*(one.series for one in decision.facts.models), *(one.series for one in decision.facts.doubted)]
     return doubted_of(decision.facts.doubted, replace(asked, exact=exact_parameters(known, asked.params)), decision.nodes)

@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from modak.choosing import memory
+from modak.choosing.requirements import (
+    by_torchrun,
+    is_distributed,
+    is_said_distributed,
+    is_single_threaded,
+    is_within_one_process,
+    stated_nodes,
+)
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import by_torchrun, is_distributed, is_said_distributed, is_single_threaded, is_within_one_process, stated_nodes
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
 from modak.facts import ARCHITECTURES, VENDORS, Node
@@ -146,7 +153,7 @@ def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, .
         return wanted, ()  # of a partition that is recorded, check_limits refuses them
     if wanted and wanted > node.accelerators:
         text = f"{wanted} GPUs per node requested, but nodes of {target.title} have {node.accelerators}: reduced to {node.accelerators}"
-        return node.accelerators, (Notice(field=where_gpus_are_asked_for(request), message=text),)
+        return node.accelerators, (Notice(field=gpu_count_field(request), message=text),)
     kind, there = request.optimisation.opt_build.acc_type, target.accelerator
     if kind in VENDORS and node.accelerators == 0:
         text = f"nodes of {target.title} have no accelerator; the job uses their CPUs"
@@ -157,7 +164,7 @@ def _gpus(request: Request, target: Target) -> tuple[int | None, tuple[Notice, .
     return wanted, ()
 
 
-def where_gpus_are_asked_for(request: Request) -> str:
+def gpu_count_field(request: Request) -> str:
     """The field of the document with the number of GPUs: a programming model may have it instead of the job's options."""
     wanted = request.optimisation
     models = ((wanted.framework or "", wanted.options), *wanted.further.items())
@@ -194,10 +201,10 @@ def _threads_that_fit(
         return threads, ()
     layout = f"{counted(per_node or 1, 'rank')} x {threads} threads"
     text = f"{layout} exceed the {node.hardware_threads} hardware threads of a node: threads reduced to {most}"
-    return most, (Notice(field=where_threads_are_asked_for(request), message=text),)
+    return most, (Notice(field=threads_field(request), message=text),)
 
 
-def where_threads_are_asked_for(request: Request) -> str:
+def threads_field(request: Request) -> str:
     """The field with the threads of a rank."""
     return "application.threads" if request.application.threads else "job_options.core_count_per_process"
 
@@ -213,7 +220,7 @@ def check_limits(counts: StatedCounts, request: Request, target: Target) -> None
         raise Infeasible(message, field=_field_of_nodes(request))
     _check_memory(counts, request, target)
     if request.job_options.request_gpus and target.node and not target.node.accelerators:
-        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=where_gpus_are_asked_for(request))
+        raise Infeasible(_without_gpus(request.job_options.request_gpus, target), field=gpu_count_field(request))
 
 
 def _check_memory(counts: StatedCounts, request: Request, target: Target) -> None:

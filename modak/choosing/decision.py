@@ -13,18 +13,18 @@ from functools import cached_property, partial
 import numpy as np
 
 from modak.choosing.candidates import Candidates, enumerate_candidates, on_nodes
-from modak.choosing.essence import Counts, Essence, counts_of, essence, key_of_any_size, with_counts, without_counts
 from modak.choosing.failures import after_failures
+from modak.choosing.fieldpaths import with_document_fields
 from modak.choosing.mpi import whose_mpi
 from modak.choosing.objective import Ranking, Scored, pareto, rank, rank_closest
 from modak.choosing.openswitch import left_open
-from modak.choosing.places import in_document
-from modak.choosing.scoring import Columns, Evidence, columns, score
+from modak.choosing.reducedrequest import Counts, ReducedRequest, counts_of, key_of_any_size, reduce_request, with_counts, without_counts
+from modak.choosing.requirements import compilers, stated_nodes, without_compilers
+from modak.choosing.scoring import CandidatePredictions, Evidence, predict_candidates, score
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, in_image, missing_compilers, no_image
 from modak.choosing.spending import spent
 from modak.choosing.switching import with_switches
-from modak.choosing.wishes import compilers, stated_nodes, without_compilers
 from modak.choosing.workload import amounts_needed, nearest_lengths, with_problem, with_setting
 from modak.dsl import Choice, Configuration, Notice, Objective, Request
 from modak.errors import Fault, Infeasible
@@ -46,7 +46,7 @@ class Decision:
     facts: Prepared
     """What the decision rests on."""
     asked: Hashable = None
-    """A cache key: equal for requests with the same target whose essence differs only in counts."""
+    """A cache key: equal for requests with the same target that, reduced, differ only in counts."""
     amounts_needed: tuple[Notice, ...] = ()
     """If results exist but give no time: what the request would have to state."""
     relaxed: tuple[Notice, ...] = ()
@@ -122,7 +122,7 @@ def decide(request: Request, facts: Facts, ranker: Ranker = rank) -> Decision:
         try:
             found = decide(without, known, ranker)
         except Infeasible as error:
-            raise _with_causes(error, in_document(request, missing.values())) from None
+            raise _with_causes(error, with_document_fields(request, missing.values())) from None
         return replace(found, given_up={**missing, **found.given_up})
     if infeasible:
         raise infeasible
@@ -138,7 +138,7 @@ def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
     try:
         ranking, relaxed = ranking_of(request, evidence.scored, ranker, lambda: _wider(request, place, target, facts))
     except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
-        raise _with_causes(error, (*target.warnings, *in_document(request, predicted.candidates.warnings))) from None
+        raise _with_causes(error, (*target.warnings, *with_document_fields(request, predicted.candidates.warnings))) from None
     return Decision(
         target=target,
         evidence=evidence,
@@ -150,16 +150,18 @@ def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
     )
 
 
-def _predictions(request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared) -> tuple[Essence, Columns]:
+def _predictions(
+    request: Request, place: tuple[Hashable, ...], target: Target, facts: Prepared
+) -> tuple[ReducedRequest, CandidatePredictions]:
     """Every configuration with its predicted time of one unit of work, and the cache key of the question."""
     lengths = nearest_lengths(request.optimisation.workload, facts.lengths)
     key = (*place, *key_of_any_size(request), *lengths.values())
-    asked = facts.questions.get(key, lambda: Essence(without_counts(essence(request, lengths=lengths))))
+    asked = facts.questions.get(key, lambda: ReducedRequest(without_counts(reduce_request(request, lengths=lengths))))
     counts = counts_of(request)
 
-    def predicted() -> Columns:
+    def predicted() -> CandidatePredictions:
         found = after_failures(asked.request, target, _candidates(asked, counts, target, facts), facts)
-        return columns(asked.request, target, found, facts, asked)
+        return predict_candidates(asked.request, target, found, facts, asked)
 
     return asked, facts.columns.get((asked, *counts), predicted)
 
@@ -201,7 +203,7 @@ def ranking_of(
     return ranking, (Notice(field=name, message=message),)
 
 
-def _candidates(asked: Essence, counts: Counts, target: Target, facts: Prepared) -> Candidates:
+def _candidates(asked: ReducedRequest, counts: Counts, target: Target, facts: Prepared) -> Candidates:
     """What can run there, including switches. The candidates for a given number of nodes follow from those for another number, unless they
     depend on it, as switches and parameters do that results decide."""
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from modak.arrays import Array, Ints
 from modak.dsl import Basis
-from modak.facts import Result, same_name
+from modak.facts import Result, canonical_name
 from modak.grouping import grouped
-from modak.perfmodel.fitting.merging import SPELLINGS, same_label
+from modak.perfmodel.fitting.merging import SPELLINGS, canonical_label
 from modak.perfmodel.intervals import Z90
 from modak.results.comparison import compare
 from modak.results.filters import PARAMETER
@@ -125,7 +125,7 @@ def effect(known: Sequence[SwitchPair], asked: RunContext) -> Effect | None:
         basis=_basis(used, there),
         pairs=len(used),
         applications=len({run.application for run in used}),
-        systems=len({same_name(run.system) for run in used}),
+        systems=len({canonical_name(run.system) for run in used}),
     )
 
 
@@ -158,7 +158,7 @@ def _record(result: Result, column: str) -> dict[str, Any]:
     labels = result.series.model_dump(exclude={"params"}) | {PARAMETER + name: text for name, text in result.series.params.items()}
     for name, value in labels.items():
         if isinstance(value, str):
-            labels[name] = SPELLINGS.get(name, str)(value) if name == column else same_label(name, value)
+            labels[name] = SPELLINGS.get(name, str)(value) if name == column else canonical_label(name, value)
     return {**labels, **result.layout.model_dump(), "value": result.value, "repeat": result.repeat}
 
 
@@ -177,7 +177,7 @@ def _run(record: Mapping[str, Any]) -> RunContext:
 def _completed(asked: RunContext, runs: Sequence[RunContext], sizes: Sequence[float | None]) -> list[RunContext]:
     """The run at each of these sizes, with unknown values taken from the nearest known run of its application and system that does not
     contradict it."""
-    own = [run for run in runs if (run.application, same_name(run.system)) == (asked.application, same_name(asked.system))]
+    own = [run for run in runs if (run.application, canonical_name(run.system)) == (asked.application, canonical_name(asked.system))]
     consistent = [run for run in own if all(text in (None, known) for text, known in zip(asked.software, run.software, strict=True))]
     if not consistent:
         return [replace(asked, size=size) for size in sizes]
@@ -190,7 +190,7 @@ def _completed(asked: RunContext, runs: Sequence[RunContext], sizes: Sequence[fl
 def _covariance(one: Sequence[RunContext], other: Sequence[RunContext]) -> Array:
     """Covariance of log ratios, ``[one, other]``; unknown labels are equal to each other only."""
     application = _equal([run.application for run in one], [run.application for run in other])
-    system = _equal([same_name(run.system) for run in one], [same_name(run.system) for run in other])
+    system = _equal([canonical_name(run.system) for run in one], [canonical_name(run.system) for run in other])
     software = _equal([run.software for run in one], [run.software for run in other])
     near = np.exp(-_doublings([run.size or 1.0 for run in one], [run.size or 1.0 for run in other]) / DOUBLINGS)
     shared = {
@@ -216,7 +216,7 @@ def _doublings(one: Sequence[float], other: Sequence[float]) -> Array:
 
 def _basis(used: Sequence[RunContext], asked: RunContext) -> Basis:
     """With pairs of the same application and system: measured, interpolated or extrapolated by size; else transferred."""
-    own = [run for run in used if run.application == asked.application and same_name(run.system) == same_name(asked.system)]
+    own = [run for run in used if run.application == asked.application and canonical_name(run.system) == canonical_name(asked.system)]
     if not own or asked.application is None:
         return "transferred"
     sizes = [run.size for run in own if run.size is not None]

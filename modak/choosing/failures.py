@@ -20,16 +20,16 @@ from modak.choosing.shapes import Shape
 from modak.choosing.workload import with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Failed, Layout
+from modak.facts import Facts, FailedRuns, Layout
 from modak.grouping import grouped
 from modak.perfmodel import Curve, Question
 from modak.perfmodel.fitting.startup import LENGTHS
-from modak.perfmodel.forecasting.stops import ran_on, stops_of
+from modak.perfmodel.forecasting.censoring import censored_runs, ran_on
 from modak.perfmodel.matching.magnitudes import magnitude
-from modak.perfmodel.matching.questions import closed
+from modak.perfmodel.matching.questions import with_switches_off
 from modak.results.failures import OUT_OF_MEMORY, STOPPED, TRIES
 from modak.target import Target
-from modak.text.amounts import counted, listed
+from modak.text.amounts import counted, join_names
 
 SHOWN: Final = 3
 """Layouts whose failed runs a reason names."""
@@ -53,7 +53,7 @@ def _without_failed(request: Request, target: Target, found: Candidates, facts: 
     out, _, told = _failing(request, target, found, facts)
     if not told:
         return found
-    what = listed([_in_words(one, others=others) for one, others in _together(told)], SHOWN, "; ")
+    what = join_names([_in_words(one, others=others) for one, others in _together(told)], SHOWN, "; ")
     why = (*found.decisions, f"{LEFT_OUT}{what} ({_MENDED})")
     kept = [(shape, nodes[~fails]) for (shape, nodes), fails in zip(found.pairs, out, strict=True) if not fails.all()]
     if kept:
@@ -91,7 +91,9 @@ def failed_at_other_problems(request: Request, target: Target, found: Candidates
 def most_without_memory(request: Request, target: Target, found: Candidates, facts: Facts) -> int:
     """The most nodes on which a run of the problem had too little memory, whatever its layout; 0: none had."""
     failed, curves = [one for one in facts.failed if one.series.metric == OUT_OF_MEMORY], usable_curves(request, target, facts.models)
-    asked = [replace(closed(curves, question(request, target, shape)), layout=Layout()) for shape in found.shapes] if failed else []
+    asked = (
+        [replace(with_switches_off(curves, question(request, target, shape)), layout=Layout()) for shape in found.shapes] if failed else []
+    )
     return max((one.layout.nodes or 1 for one in failed if any(each.may_have_been(one.series, Layout()) for each in asked)), default=0)
 
 
@@ -101,18 +103,18 @@ def _with_stopped(request: Request, target: Target, found: Candidates, facts: Fa
         return found
     request = with_problem(request, found.problem)
     curves = usable_curves(request, target, facts.models)
-    of_shapes = (stops_of(question(request, target, shape), curves, facts.failed) for shape in found.shapes)
+    of_shapes = (censored_runs(question(request, target, shape), curves, facts.failed) for shape in found.shapes)
     return replace(found, stopped=tuple((place, run) for place, runs in enumerate(of_shapes) for run in runs))
 
 
-def _more_nodes(request: Request, found: Candidates, told: Iterable[Failed]) -> int:
+def _more_nodes(request: Request, found: Candidates, told: Iterable[FailedRuns]) -> int:
     """Twice as many nodes as had too little memory, if no candidate has as many, and the request and the target allow them; else 0."""
     needed = 2 * max((one.layout.nodes or 1 for one in told if one.series.metric == OUT_OF_MEMORY), default=0)
     limit = min(found.most_nodes or 1, request.optimisation.objective.max_nodes or math.inf)
     return needed if max(grid[-1] for grid in found.nodes) < needed <= limit else 0
 
 
-def _failing(request: Request, target: Target, found: Candidates, facts: Facts) -> tuple[list[Flags], list[Flags], dict[Failed, bool]]:
+def _failing(request: Request, target: Target, found: Candidates, facts: Facts) -> tuple[list[Flags], list[Flags], dict[FailedRuns, bool]]:
     """For each shape on which of its numbers of nodes it may fail, and on which a run failed that may have been by chance; and the failed
     runs that tell of the first, with whether they tell of others than themselves. Nothing if none failed."""
     failed = [one for one in facts.failed if one.series.metric != STOPPED]
@@ -120,9 +122,9 @@ def _failing(request: Request, target: Target, found: Candidates, facts: Facts) 
         return [], [], {}
     request = with_problem(request, found.problem)
     curves = usable_curves(request, target, facts.models)
-    out, once, told = list[Flags](), list[Flags](), dict[Failed, bool]()
+    out, once, told = list[Flags](), list[Flags](), dict[FailedRuns, bool]()
     for shape, nodes in found.pairs:
-        asked = closed(curves, question(request, target, shape))
+        asked = with_switches_off(curves, question(request, target, shape))
         less = {one for one in failed if _had_a_part(request, target, one) and shape.threads_per_rank > (one.layout.threads_per_rank or 0)}
         telling = list(_telling(asked, shape, nodes, curves, failed, less))
         by_chance = (min(one.count, TRIES) * itself for one, itself, _ in telling if one.series.metric != OUT_OF_MEMORY)
@@ -138,15 +140,15 @@ def _failing(request: Request, target: Target, found: Candidates, facts: Facts) 
     return out, once, told
 
 
-def _together(told: Mapping[Failed, bool]) -> Iterator[tuple[Failed, bool]]:
+def _together(told: Mapping[FailedRuns, bool]) -> Iterator[tuple[FailedRuns, bool]]:
     """The failed runs of series that differ in labels alone as one, with whether any of them tells of others."""
     for alike in grouped(told, lambda one: (one.series.metric, one.layout)).values():
         yield alike[0].model_copy(update={"count": sum(one.count for one in alike)}), any(told[one] for one in alike)
 
 
 def _telling(
-    asked: Question, shape: Shape, nodes: Ints, curves: Sequence[Curve], failed: Iterable[Failed], less: Collection[Failed]
-) -> Iterator[tuple[Failed, Flags, Flags]]:
+    asked: Question, shape: Shape, nodes: Ints, curves: Sequence[Curve], failed: Iterable[FailedRuns], less: Collection[FailedRuns]
+) -> Iterator[tuple[FailedRuns, Flags, Flags]]:
     """The failed runs, with the numbers of nodes on which they may be of the shape, and those on which it may have too little memory, as
     they had; neither where a run of it is known to have succeeded, nor the latter if one of the failed configuration has, or that had
     ``less`` for each rank."""
@@ -176,7 +178,7 @@ def _needs_as_much(shape: Shape, other: Layout) -> bool:
     return gpus and all(there is None or here is None or here >= there for here, there in pairs)
 
 
-def _had_a_part(request: Request, target: Target, one: Failed) -> bool:
+def _had_a_part(request: Request, target: Target, one: FailedRuns) -> bool:
     """Whether a run that had too little memory had a part of a node's, where jobs get it with their cores."""
     partition, node, layout = target.partition, target.node, one.layout
     if one.series.metric != OUT_OF_MEMORY or partition is None or node is None or layout.gpus_per_node or target.gives_whole_nodes:
@@ -196,7 +198,7 @@ def _is_smaller(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     return bool(sizes) and sizes.keys() == other.keys() and all(here and there and here <= there for here, there in sizes.values())
 
 
-def _in_words(one: Failed, *, others: bool) -> str:
+def _in_words(one: FailedRuns, *, others: bool) -> str:
     """Failed runs, and if they tell of ``others``, of which."""
     layout = one.layout
     where = counted(layout.nodes or 1, "node")

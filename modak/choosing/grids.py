@@ -11,9 +11,9 @@ import numpy as np
 from modak import plugins
 from modak.arrays import Ints
 from modak.choosing.counts import StatedCounts
+from modak.choosing.requirements import WITHIN_ONE_PROCESS, by_torchrun
 from modak.choosing.shapes import Shape
 from modak.choosing.topology import CandidateSearch
-from modak.choosing.wishes import WITHIN_ONE_PROCESS, by_torchrun
 from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.jobs.spec import JobSpec, Resources
@@ -37,7 +37,7 @@ def node_counts(search: CandidateSearch, shape: Shape) -> Ints:
     least, limit = target.job_nodes or (1, most or 2 * int(max(measured, default=1)))
     known = scales or shape.origin in ("evidence", "assumed", "raised", "fuller")
     grid = node_grid(min(limit, most or limit), measured) if known else np.array([least], dtype=np.int64)
-    return taken(grid, target)
+    return accepted_node_counts(grid, target)
 
 
 def node_grid(limit: int, measured: Iterable[float] = ()) -> Ints:
@@ -49,7 +49,7 @@ def node_grid(limit: int, measured: Iterable[float] = ()) -> Ints:
     return np.unique(np.array([*dense, *coarse, *sizes, limit])).astype(np.int64)
 
 
-def taken(sizes: Ints, target: Target) -> Ints:
+def accepted_node_counts(sizes: Ints, target: Target) -> Ints:
     """The node counts that a queue takes, of those that the request names or of all; all counts, if there is no queue for any."""
     takes = [(sizes >= queue.min_nodes) & (sizes <= queue.max_nodes) for queue in target.queues]
     found = sizes[np.any(takes, axis=0)] if takes else sizes

@@ -7,8 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from modak.choosing.openparams import values_of, with_values
-from modak.choosing.shapes import Shape
-from modak.choosing.wishes import (
+from modak.choosing.requirements import (
     allowed_compilers,
     carrier,
     compiler_named,
@@ -23,18 +22,19 @@ from modak.choosing.wishes import (
     mpi_asked,
     precision,
 )
+from modak.choosing.shapes import Shape
 from modak.dsl import Request
-from modak.facts import HostMpi, Layout, Node, mpi_family, parameters, same_name
+from modak.facts import HostMpi, Layout, Node, canonical_name, mpi_family, parameters
 from modak.frameworks.base import Carrier
 from modak.perfmodel import Curve
-from modak.perfmodel.fitting.precisions import USUAL_PRECISION, WIDER, same_precision
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION, WIDER, canonical_precision
 from modak.perfmodel.laws.problems import number_ratios
-from modak.perfmodel.matching.questions import of_exact_text, same_value
+from modak.perfmodel.matching.questions import equal_values, of_exact_text
 from modak.target import Target
 from modak.text.grammar import version_range
 
 
-def evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], host: HostMpi | None) -> Sequence[Shape]:
+def measured_shapes(request: Request, target: Target, curves: Sequence[Curve], host: HostMpi | None) -> Sequence[Shape]:
     """Shapes in which the application was measured on the target and which the request allows, and fuller ones.
 
     Those of runs that differ in numbers among their parameters alone are among them, as far as the models tell how these compare.
@@ -55,7 +55,7 @@ def _evidence_shapes(request: Request, target: Target, curves: Sequence[Curve], 
     own = with_values(own, request)
     those = _comparable(own, curves, request, allowed) or filter(_tells_layout, own)
     for known in dict.fromkeys(shape for curve in those for shape in _shapes_of(curve, target.node, request)):
-        shape = replace(known, framework=front_end, compiler=spelt.get(same_name(known.compiler), known.compiler))
+        shape = replace(known, framework=front_end, compiler=spelt.get(canonical_name(known.compiler), known.compiler))
         yield _as_asked(shape, request, allowed, host)
 
 
@@ -81,9 +81,9 @@ def _shapes_of(curve: Curve, node: Node | None, request: Request) -> Iterator[Sh
 def _in_usual_precision(shapes: Sequence[Shape]) -> Sequence[Shape]:
     """The shapes with one spelling of each precision. Those that state none are in the usual one, if some state that, or one below it:
     half precision must not answer for them."""
-    spelt = {str(same_precision(name)): name for name in sorted({shape.precision or "" for shape in shapes}, reverse=True) if name}
+    spelt = {str(canonical_precision(name)): name for name in sorted({shape.precision or "" for shape in shapes}, reverse=True) if name}
     unstated = spelt.get(USUAL_PRECISION, USUAL_PRECISION) if spelt.keys() - {WIDER} else None
-    return [replace(shape, precision=spelt.get(str(same_precision(shape.precision)), unstated)) for shape in shapes]
+    return [replace(shape, precision=spelt.get(str(canonical_precision(shape.precision)), unstated)) for shape in shapes]
 
 
 def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], request: Request, allowed: frozenset[str | None]) -> list[Curve]:
@@ -103,13 +103,13 @@ def _of_other_sizes(curves: Iterable[Curve], of_problem: Iterable[Curve], reques
 
 def _way_to_run(curve: Curve) -> Hashable:
     """What curves of one layout and build have in common, whatever the problem."""
-    return curve.layout, curve.scale, same_name(curve.series.compiler)
+    return curve.layout, curve.scale, canonical_name(curve.series.compiler)
 
 
 def _spelt(curves: Iterable[Curve]) -> Mapping[str, str]:
     """One spelling of each compiler: ``gcc 9.3`` and ``gcc-9.3`` are one build."""
     names = {compiler_named(curve.series.compiler) for curve in curves}
-    return {same_name(name): name for name in sorted((name for name in names if name), reverse=True)}
+    return {canonical_name(name): name for name in sorted((name for name in names if name), reverse=True)}
 
 
 def ran_single_threads(curves: Iterable[Curve], request: Request) -> bool:
@@ -124,10 +124,10 @@ def ran_single_threads(curves: Iterable[Curve], request: Request) -> bool:
 
 def was_measured_on(curve: Curve, target: Target) -> bool:
     """Whether a curve was measured on the target's system, on the same kind of nodes."""
-    return same_name(curve.series.system) in target.names and curve.series.partition not in target.other_nodes(bool(curve.on_gpus))
+    return canonical_name(curve.series.system) in target.names and curve.series.partition not in target.other_nodes(bool(curve.on_gpus))
 
 
-def agreeing(curves: Sequence[Curve], request: Request) -> Iterable[Curve]:
+def compatible_curves(curves: Sequence[Curve], request: Request) -> Iterable[Curve]:
     """Curves, measured anywhere, that do not contradict the request in workload, MPI library or compiler."""
     allowed = allowed_compilers(request)
     of_text = of_exact_text(curves, curves, parameters(request.optimisation.workload.named))
@@ -136,7 +136,7 @@ def agreeing(curves: Sequence[Curve], request: Request) -> Iterable[Curve]:
 
 def _agrees(curve: Curve, request: Request, allowed: frozenset[str | None]) -> bool:
     there, asked = curve.series.params, parameters(request.optimisation.workload.named)
-    same_params = all(name not in there or same_value(there[name], text) for name, text in asked.items())
+    same_params = all(name not in there or equal_values(there[name], text) for name, text in asked.items())
     return same_params and _same_otherwise(curve, request) and is_allowed(curve.series.compiler, allowed)
 
 
@@ -164,7 +164,7 @@ def _a_rank_per_gpu(shape: Shape) -> Shape:
 def _same_framework(curve: Curve, found: Carrier | None) -> bool:
     """Whether a curve was measured in the framework of the request; an unnamed framework counts as that."""
     label = curve.series.framework
-    return found is None or label is None or same_name(label) == same_name(found.framework)
+    return found is None or label is None or canonical_name(label) == canonical_name(found.framework)
 
 
 def _names_problem(curve: Curve, request: Request) -> bool:
@@ -175,7 +175,7 @@ def _names_problem(curve: Curve, request: Request) -> bool:
 def _same_otherwise(curve: Curve, request: Request) -> bool:
     """Whether a curve does not contradict the workload and MPI library of the request, except by its parameters."""
     series, work = curve.series, request.optimisation.workload
-    precisions = (same_precision(series.precision), same_precision(precision(request)))
+    precisions = (canonical_precision(series.precision), canonical_precision(precision(request)))
     pairs = ((series.dataset, work.dataset), precisions, (curve.layout.batch_size, work.batch_size))
     return (
         _same_mpi(series.mpi, request)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from modak.choosing.requirements import cores_with
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import cores_with
 from modak.dsl import Request
 from modak.errors import Fault
 from modak.target import Target
@@ -18,7 +18,7 @@ def needed_gb(request: Request, ranks_per_node: int) -> float:
     return (work.memory_per_rank_gb or 0.0) * ranks_per_node + (work.memory_aside_gb or 0.0)
 
 
-def field_of_need(request: Request) -> str:
+def memory_field(request: Request) -> str:
     """The field of the request that says what a node's ranks need."""
     return f"optimisation.workload.{'memory_per_rank_gb' if request.optimisation.workload.memory_per_rank_gb else 'memory_aside_gb'}"
 
@@ -115,7 +115,7 @@ def _too_little_for_ranks(request: Request, target: Target, shape: Shape) -> Fau
     ranks, aside = f"{counted(shape.ranks_per_node, 'rank')} per node", request.optimisation.workload.memory_aside_gb
     beside = f" and {gigabytes(aside)} besides" if aside else ""
     why = f"{gigabytes(need)} per node are needed ({ranks}{beside}), but nodes of {target.title} have {gigabytes(usable)} usable"
-    return Fault(field_of_need(request), why + _what_fits(request, target))
+    return Fault(memory_field(request), why + _what_fits(request, target))
 
 
 def _too_little_for_cores(request: Request, target: Target, shape: Shape) -> Fault | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from modak.choosing.requirements import by_torchrun, distribution, mpi_asked
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import by_torchrun, distribution, mpi_asked
 from modak.dsl import Notice, Request
 from modak.facts import HostMpi, mpi_family
 from modak.launchers.family import OWN_NETWORK, compatible

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from modak.facts import Facts, Partition, System
-from modak.perfmodel import NodePower, Power, Used
+from modak.perfmodel import NodePower, NodeUse, Power
 from modak.target import Target, find_system
 
 
@@ -17,7 +17,7 @@ def node_power(facts: Facts) -> Power:
     0.81. With tensor cores and TF32, peak rates of different generations are not comparable.
     """
 
-    def power(used: Used) -> NodePower:
+    def power(used: NodeUse) -> NodePower:
         system = find_system(used.system, facts)
         if system is None:
             return NodePower()

@@ -17,12 +17,12 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from modak.arrays import Array, Flags, Ints
-from modak.choosing.ending import START_UP_S
+from modak.choosing.timelimits import START_UP_S
 from modak.dsl import Basis, Minimise, Objective
 from modak.dsl.document import LONGEST_S
 from modak.errors import Infeasible
-from modak.perfmodel.intervals import Z90, Longer, Sides, bound
-from modak.text.amounts import as_given, counted, plain, span
+from modak.perfmodel.intervals import Z90, HalfWidths, TruncatedForecast, bound
+from modak.text.amounts import as_given, counted, format_duration, format_number
 from modak.text.units import clock
 
 DEFAULT_EFFICIENCY: Final = 0.5
@@ -48,7 +48,7 @@ class Scored:
     shape: Ints
     nodes: Ints
     time: Array
-    width: Sides
+    width: HalfWidths
     """Half-widths of the 90 % interval of log time."""
     doublings: Array
     efficiency: Array
@@ -68,12 +68,12 @@ class Scored:
     wider: Callable[[], Scored] | None = None
     """The same without ``max_nodes``, by which a refusal says how many nodes would do; ``None``: not to be predicted."""
     longest: Callable[[int], float] | None = None
-    """As :func:`modak.choosing.ending.longest_run` has it."""
+    """As :func:`modak.choosing.timelimits.longest_run` has it."""
     start: Array | None = None
     """What each job takes to start beside its time, in seconds; ``None``: nothing."""
     stopped: Array | None = None
     """The seconds that each takes at least, because runs were stopped; 0: nothing is known. ``None``: of any."""
-    predicted: Longer | None = None
+    predicted: TruncatedForecast | None = None
     """What the models predict of each whose time they predict, and which of these are known to take longer; ``None``: time and width."""
 
     @property
@@ -327,7 +327,7 @@ def _constraints(scored: Scored, objective: Objective) -> Iterator[_Constraint]:
             hours / budget,
             lambda: f"node-hours <= {as_given(budget)}",
             lambda: f"a budget of {budget_in_words(budget)} is not enough",
-            lambda others: [f"a budget of {plain(_rounded_up(hours[others].min()))} node-hours"],
+            lambda others: [f"a budget of {format_number(_rounded_up(hours[others].min()))} node-hours"],
         )
     if most := objective.max_nodes:  # what is missed is judged within it, and sizes beyond it are not predicted
         yield _Constraint(
@@ -402,7 +402,7 @@ def further_than(limit: float) -> str:
 _Default = Literal["useful", "fewest", "growing"]
 """What holds if a request states no objective: the default efficiency; if no size has it, the fewest nodes; in weak scaling, where more
 nodes save no time, the fewest that were measured."""
-_USEFUL: Final = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {span(START_UP_S)} for the job to start"
+_USEFUL: Final = f"a parallel efficiency >= {DEFAULT_EFFICIENCY:g} including {format_duration(START_UP_S)} for the job to start"
 _DEFAULTS: Final[Mapping[_Default, str]] = {
     "useful": f"at {_USEFUL}",
     "fewest": f"on the fewest nodes, because no size has {_USEFUL}",
@@ -441,12 +441,12 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: S
     obstacle = ", and ".join(alone) or "no configuration meets all constraints together"
     near = _closest(scored, constraints)
     described = (
-        f"closest: {counted(scored.nodes[near], 'node')}, {span(scored.time[near])} predicted ({scored.basis[near]}), "
-        f"at most {span(scored.bound_of(near, objective.confidence))} at confidence {as_given(objective.confidence)}, "
-        f"{plain(scored.node_hours[near])} node-hours, efficiency {scored.efficiency[near]:.2f}"
+        f"closest: {counted(scored.nodes[near], 'node')}, {format_duration(scored.time[near])} predicted ({scored.basis[near]}), "
+        f"at most {format_duration(scored.bound_of(near, objective.confidence))} at confidence {as_given(objective.confidence)}, "
+        f"{format_number(scored.node_hours[near])} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
     if scored.predicted is not None and (least := scored.predicted.than[near]):
-        described += f", more than {span(least)} by a run that was stopped"
+        described += f", more than {format_duration(least)} by a run that was stopped"
     text = f"{obstacle}; {described}"
     offers = [*_would_do(constraints, known), *_more_nodes(scored, objective, constraints, known)]
     if offers:

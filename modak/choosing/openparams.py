@@ -13,7 +13,7 @@ from modak.choosing.shapes import Params, Shape
 from modak.dsl import Notice, Request, variable_of
 from modak.facts import parameters
 from modak.perfmodel import Curve
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 from modak.text.choices import named
 
 _TAKEN: Final = re.compile(r"[A-Za-z0-9._+][A-Za-z0-9._+,:=%-]{0,63}|-[0-9.]{1,63}")
@@ -61,9 +61,9 @@ def without_value(request: Request, shapes: Collection[Shape], curves: Iterable[
         return
     known = all_values(curves, request)
     together = " together" if len(names) > 1 else ""
-    why = f"no results have {listed(names, MOST_LISTED)}{together}"
+    why = f"no results have {join_names(names, MOST_LISTED)}{together}"
     if known:
-        values = listed([named(one) for one in known], MOST_LISTED, "; ")
+        values = join_names([named(one) for one in known], MOST_LISTED, "; ")
         why = f"not measured in a layout that comes into question here, only elsewhere ({values})"
     for name in names:
         stops = f"the job stops where the command takes ${{{variable_of(name)}}}"

@@ -12,14 +12,14 @@ from typing import Final
 from packaging.version import Version
 
 from modak.choosing.effects import OFF, SwitchPair
+from modak.choosing.requirements import compiler_named, compilers, precision, switches
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import compiler_named, compilers, precision, switches
 from modak.dsl import Notice, Request
 from modak.facts import Accelerator, SeriesKey
-from modak.perfmodel.fitting.precisions import CAPABILITY, USUAL_PRECISION, same_precision
+from modak.perfmodel.fitting.precisions import CAPABILITY, USUAL_PRECISION, canonical_precision
 
 BELOW_SINGLE: Final = ("amp", "fp16", "bf16", "tf32")
-"""Precisions, in the spelling of :func:`same_precision`; ``auto`` chooses among these and ``fp32``."""
+"""Precisions, in the spelling of :func:`canonical_precision`; ``auto`` chooses among these and ``fp32``."""
 BUILD: Final = "opt-build"
 BUILT: Final = "params.build"
 
@@ -58,7 +58,7 @@ class OpenSwitch:
         """What the shape has in the column of the switch."""
         if self.column == "compiler":
             return shape.compiler
-        return same_precision(shape.precision) if self.column == "precision" else self.on if shape.opt_build else None
+        return canonical_precision(shape.precision) if self.column == "precision" else self.on if shape.opt_build else None
 
     def is_on(self, shape: Shape) -> bool:
         """Whether the shape has the switch on."""
@@ -68,7 +68,7 @@ class OpenSwitch:
         """Whether results of a series are with the switch."""
         values = {
             "compiler": compiler_named(series.compiler),
-            "precision": same_precision(series.precision),
+            "precision": canonical_precision(series.precision),
             BUILT: series.params.get("build"),
         }
         return values[self.column] == self.on
@@ -116,7 +116,7 @@ def _beyond(name: str, needed: str | None, accelerator: Accelerator | None) -> s
 def stated_beyond(request: Request, accelerator: Accelerator | None) -> tuple[Notice, ...]:
     """Warnings about a precision and graph compilers that the request states, and for which the GPUs of the job are too old."""
     asked, said = precision(request), switches(request)
-    stated = [("workload.precision", asked, CAPABILITY.get(same_precision(asked) or ""))] if asked else []
+    stated = [("workload.precision", asked, CAPABILITY.get(canonical_precision(asked) or ""))] if asked else []
     stated += [(f"options.{one.option}", one.name, one.capability) for one in compilers(request) if said.get(one.name) is True]
     found = ((field, _beyond(name, needed, accelerator)) for field, name, needed in stated)
     return tuple(Notice(field=f"optimisation.{field}", message=why) for field, why in found if why)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from modak.choosing.measured import was_measured_on
 from modak.choosing.shapes import Shape
 from modak.dsl import Request
-from modak.facts import same_name
+from modak.facts import canonical_name
 from modak.perfmodel import Curve
 from modak.target import Target
 
@@ -89,7 +89,7 @@ def why_partition(request: Request, target: Target, curves: Sequence[Curve]) -> 
     named = (options.partition, options.queue, options.architecture_constraint, request.optimisation.opt_build.acc_type)
     if any(named) or options.request_gpus is not None:
         return ()
-    here = (curve for curve in curves if same_name(curve.series.system) in target.names and curve.estimated is None)
+    here = (curve for curve in curves if canonical_name(curve.series.system) in target.names and curve.estimated is None)
     others = {curve.series.partition or "" for curve in here if curve.series.partition in target.other_nodes(bool(curve.on_gpus))}
     if not others:
         return ()

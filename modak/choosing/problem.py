@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from modak.choosing.wishes import is_build
+from modak.choosing.requirements import is_build
 from modak.choosing.workload import MOST_NAMED, Problem, of_one_kind, requested_lengths, stated, units
 from modak.dsl import Notice, Request, Workload
 from modak.errors import spelt_otherwise, unknown
-from modak.facts import other_spellings, parameter, parameters, same_name
+from modak.facts import canonical_name, other_spellings, parameter, parameters
 from modak.grouping import grouped
 from modak.perfmodel import Curve
 from modak.perfmodel.fitting import startup
-from modak.perfmodel.fitting.merging import same_setting
+from modak.perfmodel.fitting.merging import canonical_setting
 from modak.perfmodel.laws.problems import nearest_first, number_ratios
+from modak.perfmodel.matching.dissimilarity import tells_of_work
 from modak.perfmodel.matching.magnitudes import magnitude
-from modak.perfmodel.matching.questions import of_exact_text, same_value
-from modak.perfmodel.matching.unlikeness import tells_of_work
+from modak.perfmodel.matching.questions import equal_values, of_exact_text
 from modak.prepared import Prepared
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 from modak.tuning.setting import recorded
 
 Labels = tuple[tuple[str, str], ...]
@@ -86,12 +86,12 @@ def _nearest_problems(request: Request, curves: Iterable[Curve], places: Collect
     usable = [one for one in curves if one.estimated is None and units(request, one) is not None]
     of_text = of_exact_text(usable, usable, asked)
     known = [one for one in of_text if _has_params(one, asked)] or of_text or usable
-    return of_nearest_size([one for one in known if same_name(one.series.system) in places] or known, asked)
+    return of_nearest_size([one for one in known if canonical_name(one.series.system) in places] or known, asked)
 
 
 def _of_framework(curve: Curve, request: Request) -> bool:
     """Whether a curve's results name a data set, and are of the request's framework."""
-    return curve.series.dataset is not None and same_name(curve.series.framework) == same_name(request.optimisation.framework)
+    return curve.series.dataset is not None and canonical_name(curve.series.framework) == canonical_name(request.optimisation.framework)
 
 
 def unknown_labels(request: Request, curves: Iterable[Curve]) -> Iterator[Notice]:
@@ -102,13 +102,13 @@ def unknown_labels(request: Request, curves: Iterable[Curve]) -> Iterator[Notice
     instead = "the times are estimated from results of those"
     if work.dataset and datasets and work.dataset not in datasets:
         yield Notice(field="optimisation.workload.dataset", message=f"{unknown('data set', work.dataset, datasets)}; {instead}")
-    if work.compiler and is_build(work.compiler) and builds and same_name(work.compiler) not in map(same_name, builds):
+    if work.compiler and is_build(work.compiler) and builds and canonical_name(work.compiler) not in map(canonical_name, builds):
         yield Notice(field="optimisation.workload.compiler", message=f"{unknown('build', work.compiler, builds)}; {instead}")
 
 
 def _has_params(curve: Curve, asked: Mapping[str, str]) -> bool:
     """Whether a curve's results have these parameters."""
-    return all(same_value(curve.series.params.get(name), text) for name, text in asked.items())
+    return all(equal_values(curve.series.params.get(name), text) for name, text in asked.items())
 
 
 def of_nearest_size(curves: Sequence[Curve], asked: Mapping[str, str]) -> list[Curve]:
@@ -128,7 +128,7 @@ def _by_further(curves: Iterable[Curve], asked: Collection[str]) -> dict[Labels,
 
     def labels(one: Curve) -> Labels:
         further = ((name, text) for name, text in one.series.params.items() if name not in asked and name not in NO_PROBLEM)
-        return tuple(sorted((name, first.setdefault((name, same_setting(name, text)), text)) for name, text in further))
+        return tuple(sorted((name, first.setdefault((name, canonical_setting(name, text)), text)) for name, text in further))
 
     return grouped(curves, labels)
 
@@ -158,7 +158,7 @@ def _others(taken: Labels, problems: Collection[Labels], what: str, said: Collec
 
     others = sorted({named(problem) for problem in problems} - {named(taken)})
     if taken and others:
-        rest = listed([text or "none" for text in others], MOST_NAMED, "; " if any(", " in text for text in others) else ", ")
+        rest = join_names([text or "none" for text in others], MOST_NAMED, "; " if any(", " in text for text in others) else ", ")
         of = f"the prediction uses {named(taken) or 'the results without any'} (others: {rest})"
         yield Notice(field=f"optimisation.workload.{what}", message=f"not given, and there are results for several: {of}")
 
@@ -169,7 +169,7 @@ def unmeasured(request: Request, curve: Curve) -> str:
     setting = recorded(request)
     there = curve.series.params
     asked = {name: value for name, value in {**request.optimisation.workload.named, **setting}.items() if name in there}
-    other = {name for name, value in asked.items() if not same_value(there[name], parameter(value))}
+    other = {name for name, value in asked.items() if not equal_values(there[name], parameter(value))}
     tuned, texts = other & setting.keys(), sorted(name for name in other - setting.keys() if magnitude(parameter(asked[name])) is None)
     if tuned and tuned == other:
         return "setting"

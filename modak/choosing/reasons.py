@@ -13,19 +13,19 @@ import numpy as np
 from modak.choosing.decision import Decision, choice_of
 from modak.choosing.effects import in_words
 from modak.choosing.failures import FAILED_ONCE, failed_at_other_problems, failed_once
+from modak.choosing.nodeshare import largest_node_share
 from modak.choosing.objective import DEFAULT_EFFICIENCY, further_than
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch, SwitchEvidence
-from modak.choosing.parts import part_of_node
+from modak.choosing.requirements import is_build
 from modak.choosing.scoring import telling
 from modak.choosing.sensitivity import sensitivity
 from modak.choosing.shapes import Shape
 from modak.choosing.software import no_image
 from modak.choosing.switching import effect_on, obstacle
-from modak.choosing.wishes import is_build
 from modak.choosing.workload import MOST_NAMED, with_problem
 from modak.dsl import Choice, Request
-from modak.perfmodel.fitting.precisions import USUAL_PRECISION, same_precision
-from modak.text.amounts import cell, counted, listed, share, span
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION, canonical_precision
+from modak.text.amounts import cell, counted, format_duration, join_names, share
 from modak.text.choices import named
 
 SMALL_PART: Final = 0.5
@@ -54,7 +54,7 @@ def why(request: Request, decision: Decision) -> tuple[str, ...]:
     lines += _start_line(decision, choice)
     lines += _efficiency_line(decision, choice)
     wanted = request.optimisation.objective
-    return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(described, decision)))
+    return (*lines, *sensitivity(decision.scored, decision.ranking, wanted, partial(describe_candidate, decision)))
 
 
 def _nothing_known(request: Request, decision: Decision) -> str:
@@ -64,7 +64,7 @@ def _nothing_known(request: Request, decision: Decision) -> str:
         return f"the results need more than the request states: {decision.amounts_needed[0].message}"
     if not decision.measured_on:
         return "there are no usable results of this application"
-    where = listed([name or "an unnamed system" for name in decision.measured_on], MOST_NAMED)
+    where = join_names([name or "an unnamed system" for name in decision.measured_on], MOST_NAMED)
     return f"none of the results of this application (on {where}) gives a time here"
 
 
@@ -75,10 +75,10 @@ def _failed_line(request: Request, decision: Decision) -> Iterator[str]:
     target, facts, shape, nodes = decision.target, decision.facts, decision.shape, decision.nodes
     alone = decision.candidates.with_pairs([(shape, np.array([nodes]))])
     if failed_once(request, target, alone, facts):
-        yield f"{described(decision, decision.best)}: {FAILED_ONCE}"
+        yield f"{describe_candidate(decision, decision.best)}: {FAILED_ONCE}"
     elif count := failed_at_other_problems(request, target, decision.candidates, shape, nodes, facts):
         told = f"{counted(count, 'run')} with other problems failed, and none ended well, so this one may fail, too"
-        yield f"{described(decision, decision.best)}: {told}"
+        yield f"{describe_candidate(decision, decision.best)}: {told}"
 
 
 def _switch_lines(request: Request, decision: Decision) -> Iterator[str]:
@@ -115,7 +115,7 @@ def _switch_line(switch: OpenSwitch, shape: Shape, evidence: str | None, stop: s
 def _unknown_precision(shape: Shape, where: str) -> str:
     """The line for a precision that nothing decides: that of the shape, and which runs would decide."""
     own = shape.precision or USUAL_PRECISION
-    other = BELOW_SINGLE[0] if same_precision(own) == USUAL_PRECISION else USUAL_PRECISION
+    other = BELOW_SINGLE[0] if canonical_precision(own) == USUAL_PRECISION else USUAL_PRECISION
     kept = f"as measured ({shape.precision})" if shape.precision else "as the program has it"
     return f"precision: {kept}, because no pair of results shows its effect: compare one run with {own} and one with {other} on {where}"
 
@@ -233,7 +233,7 @@ def _how_much_longer(decision: Decision, rivals: Mapping[int, str]) -> str:
 
 def _part_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:
     """Which part of its nodes a job takes, if only that part is charged, or may be: then if it is half of them at most."""
-    part, target = part_of_node(request, decision.target, shape), decision.target
+    part, target = largest_node_share(request, decision.target, shape), decision.target
     if part is None:
         return
     takes = f"part of a node: {part} ({share(part.share)})"
@@ -281,7 +281,7 @@ def _params_line(decision: Decision, shape: Shape) -> Iterator[str]:
         yield f"parameters: {named(shape.params)}{_against(decision, rivals, '; ')}"
 
 
-def described(decision: Decision, index: int) -> str:
+def describe_candidate(decision: Decision, index: int) -> str:
     """A candidate in words: nodes, layout, switches that are on, and the batch and the framework's version if candidates differ in them."""
     shape, nodes = decision.shape_at(index), decision.nodes_at(index)
     batches = {each.batch_size for each in decision.candidates.shapes}
@@ -321,7 +321,7 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
     given = decision.candidates.given
     if given.nodes or given.ranks:
         return f"nodes: {nodes}, {'as requested' if given.nodes else 'for the requested ' + counted(given.ranks or 1, 'rank')}"
-    text = f"nodes: {nodes}, predicted {span(predicted.value)} ({predicted.basis})"
+    text = f"nodes: {nodes}, predicted {format_duration(predicted.value)} ({predicted.basis})"
     excluded, scored = missed(decision), decision.scored
     if excluded:
         unmet = _unmet(decision, excluded[0], "would not meet the constraints")
@@ -336,7 +336,7 @@ def _nodes_line(decision: Decision, choice: Choice) -> str:
 
 def _size(decision: Decision, index: int) -> str:
     scored = decision.scored
-    return f"{counted(scored.nodes[index], 'node')} ({span(scored.time[index])} predicted)"
+    return f"{counted(scored.nodes[index], 'node')} ({format_duration(scored.time[index])} predicted)"
 
 
 def _stopped_line(request: Request, decision: Decision) -> Iterator[str]:
@@ -347,11 +347,11 @@ def _stopped_line(request: Request, decision: Decision) -> Iterator[str]:
         nodes, grows = scored.nodes[[best]], columns.grows_each[[best]]
         runs = (run for place, run in telling(request, columns.candidates.stopped) if place == scored.shape[best])
         run = next(run for run in runs if run.least_s(nodes, grows) == least)
-        seen = f"a run of this layout was stopped on {counted(run.nodes, 'node')} after {span(run.seconds)}"
+        seen = f"a run of this layout was stopped on {counted(run.nodes, 'node')} after {format_duration(run.seconds)}"
         more = ", even if it scales perfectly" if run.nodes < nodes else ""
-        longer = f"{described(decision, best)} takes more than {span(least)}{more}, because {seen}"
-        other = without and span(without.value[best])
-        yield f"{longer}; without that, {other} would be predicted" if other and other != span(scored.time[best]) else longer
+        longer = f"{describe_candidate(decision, best)} takes more than {format_duration(least)}{more}, because {seen}"
+        other = without and format_duration(without.value[best])
+        yield f"{longer}; without that, {other} would be predicted" if other and other != format_duration(scored.time[best]) else longer
 
 
 def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
@@ -366,17 +366,21 @@ def _start_line(decision: Decision, choice: Choice) -> Iterator[str]:
     if curve and (within := curve.included) and within.seconds:
         told.append((within.doubt, f"what {counted(within.runs, 'run')} of several lengths have in common"))
     if not told:
-        yield f"start-up: {span(seconds)} of the predicted time, as the file of {decision.target.title} says"
+        yield f"start-up: {format_duration(seconds)} of the predicted time, as the file of {decision.target.title} says"
         return
-    doubt, basis = span(math.hypot(*(doubt for doubt, _ in told))), " and ".join(basis for _, basis in told)
-    yield f"start-up: {span(seconds)} of the predicted time, with a standard deviation of {doubt}; {basis}"
+    doubt, basis = format_duration(math.hypot(*(doubt for doubt, _ in told))), " and ".join(basis for _, basis in told)
+    yield f"start-up: {format_duration(seconds)} of the predicted time, with a standard deviation of {doubt}; {basis}"
 
 
 def _efficiency_line(decision: Decision, choice: Choice) -> Iterator[str]:
     """What the choice's efficiency is relative to."""
     scored, least = decision.scored, decision.evidence.least
     if choice.efficiency is not None and least is not None:
-        known = f"time known, {span(scored.least_work)}" if scored.grows else f"work known, {cell(scored.least_work / 3600)} node-hours"
+        known = (
+            f"time known, {format_duration(scored.least_work)}"
+            if scored.grows
+            else f"work known, {cell(scored.least_work / 3600)} node-hours"
+        )
         yield f"efficiency: {choice.efficiency:.0%}, relative to the least {known}, on {counted(least.nodes, 'node')} ({least.basis})"
 
 

@@ -1,7 +1,7 @@
 """The predicted time of the request's workload on every candidate, with interval and basis.
 
-:func:`columns` predicts the time of one unit of work, which is the same for all requests with one :mod:`essence <modak.choosing.essence>`.
-:func:`score` scales it to the workload of the request.
+:func:`predict_candidates` predicts the time of one unit of work, which is the same for all requests that are :mod:`reduced to the same
+<modak.choosing.reducedrequest>`. :func:`score` scales it to the workload of the request.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import numpy as np
 from modak.arrays import Array, Flags, Ints
 from modak.choosing import switching
 from modak.choosing.candidates import Candidates
-from modak.choosing.ending import is_continued, longest_run, start_up_s
-from modak.choosing.essence import without_counts
 from modak.choosing.nodes import node_power
+from modak.choosing.nodeshare import node_shares
 from modak.choosing.objective import Scored
-from modak.choosing.parts import shares_of_node
+from modak.choosing.reducedrequest import without_counts
+from modak.choosing.requirements import carrier, graph_compilers, library
 from modak.choosing.shapes import Shape
 from modak.choosing.spending import rates
-from modak.choosing.wishes import carrier, graph_compilers, library
+from modak.choosing.timelimits import is_continued, longest_run, start_up_s
 from modak.choosing.workload import Units, of_one_kind, only_one, requested_lengths, units, with_problem
 from modak.dsl import Basis, Prediction, Request
-from modak.facts import Facts, parameters, same_name
+from modak.facts import Facts, canonical_name, parameters
 from modak.perfmodel import Curve, Portion, Predictions, Predictor, Question, describe
 from modak.perfmodel.fitting.startup import MOST_STARTING, StartUp, is_whole, maybe_part, start_up_correction
-from modak.perfmodel.forecasting.stops import Stop
-from modak.perfmodel.intervals import MOST, Longer, Sides
+from modak.perfmodel.forecasting.censoring import CensoredRun
+from modak.perfmodel.intervals import MOST, HalfWidths, TruncatedForecast
 from modak.perfmodel.predictions import of_other_length, of_whole_time
 from modak.prepared import prepared
 from modak.target import Target
@@ -42,7 +42,7 @@ BLOCK: Final = 256
 
 
 OF_CANDIDATES: Final = ("shape", "portion", "nodes", "value", "doublings", "basis")
-"""The columns of :class:`Columns` with a value for each candidate, beside the widths."""
+"""The columns of :class:`CandidatePredictions` with a value for each candidate, beside the widths."""
 
 
 class Reference(NamedTuple):
@@ -70,7 +70,7 @@ class Reference(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Columns:
+class CandidatePredictions:
     """Predictions of every candidate for one unit; columns of one length, sorted by nodes and then by the width of the interval."""
 
     candidates: Candidates
@@ -80,7 +80,7 @@ class Columns:
     portion: Ints
     nodes: Ints
     value: Array
-    width: Sides
+    width: HalfWidths
     """As in :class:`modak.perfmodel.Predictions`."""
     doublings: Array
     basis: tuple[Basis, ...]
@@ -166,7 +166,7 @@ class Evidence:
     """Scored candidates with the predictions behind them, and for each portion the units that turn these into the time of the workload."""
 
     scored: Scored
-    columns: Columns
+    columns: CandidatePredictions
     units: tuple[Units | None, ...]
     least: Reference | None
     """The size with the least work, which efficiencies are relative to; ``None``: nothing was measured."""
@@ -247,7 +247,9 @@ class Evidence:
         )
 
 
-def columns(request: Request, target: Target, candidates: Candidates, facts: Facts, asked: Hashable = None) -> Columns:
+def predict_candidates(
+    request: Request, target: Target, candidates: Candidates, facts: Facts, asked: Hashable = None
+) -> CandidatePredictions:
     """Predict every candidate of a request, for the problem of the candidates: one call of the model per shape, for all its node counts.
 
     ``asked``: a cache key, equal for requests that differ only in counts. With it, predictions at a given number of nodes are cached, with
@@ -263,7 +265,7 @@ def columns(request: Request, target: Target, candidates: Candidates, facts: Fac
     return _on_nodes(block, nodes, candidates)
 
 
-def _on_nodes(block: Columns, nodes: int, candidates: Candidates) -> Columns:
+def _on_nodes(block: CandidatePredictions, nodes: int, candidates: Candidates) -> CandidatePredictions:
     """The rows of one size, which has one for each shape, with the references of these alone."""
     shapes = len(candidates.shapes)
     start = (nodes - int(block.nodes[0])) * shapes
@@ -274,7 +276,7 @@ def _on_nodes(block: Columns, nodes: int, candidates: Candidates) -> Columns:
     return replace(block, candidates=candidates, width=block.width.at(rows), references=references, **columns)
 
 
-def _columns(request: Request, target: Target, candidates: Candidates, facts: Facts) -> Columns:
+def _columns(request: Request, target: Target, candidates: Candidates, facts: Facts) -> CandidatePredictions:
     request = without_counts(with_problem(request, candidates.problem))
     curves, power, tried = usable_curves(request, target, facts.models), node_power(facts), candidates.tried
 
@@ -282,7 +284,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
         """The effect of switches that were not measured there is predicted from other runs."""
         asked = question(request, target, switching.evidence_for(shape, tried))
         for places, found in predictor.portions(asked, sizes):
-            yield Portion(places, switching.applied(found, request, target, shape, sizes[places], tried))
+            yield Portion(places, switching.apply_effects(found, request, target, shape, sizes[places], tried))
 
     def alone(shape: Shape, size: int) -> Predictions:
         ((_, found),) = predicted(shape, np.array([size]), Predictor(curves, [size], power))
@@ -295,10 +297,10 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     counts = [len(portion.places) for _, portion in found]
     shape = np.repeat([place for place, _ in found], counts)
     nodes = np.concatenate([pairs[place][1][portion.places] for place, portion in found])
-    width = Sides.joined(portion.found.width for _, portion in found)
+    width = HalfWidths.joined(portion.found.width for _, portion in found)
     order = np.lexsort((width.above, nodes))
     basis = [name for _, portion in found for name in portion.found.basis]
-    return Columns(
+    return CandidatePredictions(
         candidates,
         predictions=predictions,
         shape=shape[order],
@@ -313,7 +315,7 @@ def _columns(request: Request, target: Target, candidates: Candidates, facts: Fa
     )
 
 
-def score(request: Request, target: Target, predicted: Columns) -> Evidence:
+def score(request: Request, target: Target, predicted: CandidatePredictions) -> Evidence:
     """The time of the request's workload on every candidate: start-up (measured, else from the system's file) plus units x cost."""
     per_portion = tuple([units(request, each.curve) if each.curve else None for each in predicted.predictions])
     scale = np.array([unit.count * unit.unit_scale if unit else math.nan for unit in per_portion])
@@ -325,7 +327,7 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
         time, width = told.interval()
         basis = tuple(["heuristic" if refuted else each for refuted, each in zip(told.refuted.tolist(), basis, strict=True)])
     times = _reference_times(request, predicted, scale, per_portion)
-    parts = shares_of_node(request, target, predicted.candidates.shapes)
+    parts = node_shares(request, target, predicted.candidates.shapes)
     least_work, least, efficiency = _least_work(predicted, time, times, parts)
     scored = Scored(
         shape=predicted.shape,
@@ -350,7 +352,7 @@ def score(request: Request, target: Target, predicted: Columns) -> Evidence:
 
 
 def _least_work(
-    predicted: Columns, time: Array, times: Sequence[float], parts: Array | None = None
+    predicted: CandidatePredictions, time: Array, times: Sequence[float], parts: Array | None = None
 ) -> tuple[float, Reference | None, Array]:
     """The least work known, by the ``times`` of the references, where it is, and the efficiency of each candidate relative to it.
     ``parts``: of a node, for jobs of each shape; ``None``: whole nodes."""
@@ -365,7 +367,7 @@ def _least_work(
     return least_work, least, np.minimum(least_work / (time * shares), predicted.most_efficient)
 
 
-def _reference_times(request: Request, predicted: Columns, scale: Array, per_portion: Sequence[Units | None]) -> list[float]:
+def _reference_times(request: Request, predicted: CandidatePredictions, scale: Array, per_portion: Sequence[Units | None]) -> list[float]:
     """The whole time of each reference, in seconds; NaN: unknown."""
     if not predicted.references or (predicted.included is None and not predicted.candidates.stopped):  # a few numbers are no arrays
         starts, factors = predicted.start_up_s.tolist(), scale.tolist()
@@ -376,7 +378,7 @@ def _reference_times(request: Request, predicted: Columns, scale: Array, per_por
     return list(map(float, found))
 
 
-def _least_s(request: Request, predicted: Columns) -> Array | None:
+def _least_s(request: Request, predicted: CandidatePredictions) -> Array | None:
     """For each candidate, the seconds that it takes at least, because runs were stopped; 0: nothing is known. ``None``: of any."""
     if not predicted.candidates.stopped:
         return None
@@ -386,7 +388,7 @@ def _least_s(request: Request, predicted: Columns) -> Array | None:
     return least if least.any() else None
 
 
-def telling(request: Request, stopped: Iterable[tuple[int, Stop]]) -> list[tuple[int, Stop]]:
+def telling(request: Request, stopped: Iterable[tuple[int, CensoredRun]]) -> list[tuple[int, CensoredRun]]:
     """The stopped runs that had as much to do as the request or less; none if other jobs continue what is stopped."""
     asked = requested_lengths(request.optimisation.workload)
     return [] if is_continued(request) else [(place, one) for place, one in stopped if one.is_no_longer(asked)]
@@ -403,7 +405,7 @@ def _counted_by(unit: Units, *, inference: bool) -> str:
     return "pass" if inference and unit.per == "epoch" else unit.per
 
 
-def _references_as_columns(predicted: Columns) -> Columns:
+def _references_as_columns(predicted: CandidatePredictions) -> CandidatePredictions:
     """The references, of which there is one at least, in the place of the candidates."""
     those = [(one, slice(one.row, one.row + 1), predicted.predictions[one.portion]) for one in predicted.references]
     return replace(
@@ -412,26 +414,26 @@ def _references_as_columns(predicted: Columns) -> Columns:
         portion=np.array([one.portion for one, _, _ in those]),
         nodes=np.array([one.nodes for one, _, _ in those]),
         value=np.concatenate([found.value[row] for _, row, found in those]),
-        width=Sides.joined(found.width.at(row) for _, row, found in those),
+        width=HalfWidths.joined(found.width.at(row) for _, row, found in those),
         doublings=np.concatenate([found.doublings[row] for _, row, found in those]),
         basis=tuple([one.basis for one, _, _ in those]),
     )
 
 
-def _times(predicted: Columns, scale: Array) -> tuple[Array, Sides]:
+def _times(predicted: CandidatePredictions, scale: Array) -> tuple[Array, HalfWidths]:
     """The whole times, with the half-widths of their intervals; ``scale``: for each portion, from one unit to the workload."""
     of_work, width = _of_work(predicted, scale)
     time = predicted.start_up_s[predicted.portion] + of_work
     return time, _of_length(predicted, scale, _with_start(predicted, time, width))
 
 
-def _longer(predicted: Columns, scale: Array, whole: Flags, least: Array) -> Longer:
+def _longer(predicted: CandidatePredictions, scale: Array, whole: Flags, least: Array) -> TruncatedForecast:
     """The same, each known to be longer than the ``least`` seconds, if the times of its portion are of ``whole`` runs."""
     time, width = _times(predicted, scale)
-    return Longer(time, width, np.where(np.isfinite(time) & whole[predicted.portion], least, 0.0))
+    return TruncatedForecast(time, width, np.where(np.isfinite(time) & whole[predicted.portion], least, 0.0))
 
 
-def _of_work(predicted: Columns, scale: Array) -> tuple[Array, Sides]:
+def _of_work(predicted: CandidatePredictions, scale: Array) -> tuple[Array, HalfWidths]:
     """The times without a start-up that is added to them; one that they include is not scaled with the work."""
     each = scale[predicted.portion]
     if predicted.included is None:
@@ -439,7 +441,7 @@ def _of_work(predicted: Columns, scale: Array) -> tuple[Array, Sides]:
     return of_other_length(predicted.width, predicted.value, each, *(known[predicted.portion] for known in predicted.included))
 
 
-def _with_start(predicted: Columns, time: Array, width: Sides) -> Sides:
+def _with_start(predicted: CandidatePredictions, time: Array, width: HalfWidths) -> HalfWidths:
     """Half-widths of the whole time: those of work and of a measured start-up, each by its share.
 
     A start-up that was not measured in this configuration tells no share: then those of the work apply to the whole time.
@@ -451,12 +453,12 @@ def _with_start(predicted: Columns, time: Array, width: Sides) -> Sides:
     return of_whole_time(width, time, *each)
 
 
-def _of_length(predicted: Columns, scale: Array, width: Sides) -> Sides:
+def _of_length(predicted: CandidatePredictions, scale: Array, width: HalfWidths) -> HalfWidths:
     """Half-widths, wider if whole runs of another length were measured: the shorter a run, the larger its unknown start-up."""
     if predicted.whole is None:
         return width
     parts = start_up_correction(np.where(predicted.whole, scale, 1.0)[predicted.portion], predicted.value)
-    wider = width.each(np.hypot, Sides(below=np.fmin(parts, 0.0), above=np.fmax(parts, 0.0)))
+    wider = width.each(np.hypot, HalfWidths(below=np.fmin(parts, 0.0), above=np.fmax(parts, 0.0)))
     return wider.each(lambda side: np.minimum(side, MOST))
 
 
@@ -508,9 +510,9 @@ def usable_curves(request: Request, target: Target, curves: Sequence[Curve]) -> 
     count on their own system only. For a target without a name only results that name no system count.
     """
     names = target.names
-    eligible = [one for one in curves if same_name(one.series.system) in names or (one.estimated is None and target.name is not None)]
+    eligible = [one for one in curves if canonical_name(one.series.system) in names or (one.estimated is None and target.name is not None)]
     found = of_one_kind(request, eligible, names)
-    here = any(same_name(curve.series.system) in names for curve in found)
+    here = any(canonical_name(curve.series.system) in names for curve in found)
     return found if target.system is not None or here else ()
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from modak import plugins, rules
 from modak.choosing.mpi import fitting_mpi, own_mpi, whose_mpi
+from modak.choosing.requirements import DEEPSPEED, carrier, compilers_on, distribution, is_build, library, mpi_asked
 from modak.choosing.scoring import question, usable_curves
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import DEEPSPEED, carrier, compilers_on, distribution, is_build, library, mpi_asked
 from modak.choosing.workload import units
 from modak.dsl import Notice, Request
 from modak.errors import Conflict
@@ -20,8 +20,8 @@ from modak.facts import ARCHITECTURES, VENDORS, Facts, Image, Vendor, mpi_family
 from modak.frameworks.base import Carrier
 from modak.grouping import grouped
 from modak.images import selection
-from modak.images.fit import Wanted, is_there, mpi_inside
 from modak.images.selection import Catalogue, ImageChoice
+from modak.images.suitability import Wanted, is_there, mpi_inside
 from modak.perfmodel import Predictions, predict
 from modak.prepared import prepared
 from modak.recipes import plan as recipes

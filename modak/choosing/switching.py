@@ -17,12 +17,12 @@ from modak.arrays import Array
 from modak.choosing.candidates import Candidates
 from modak.choosing.effects import SOFTWARE, Effect, RunContext, effect, log_ratios, pairs
 from modak.choosing.openswitch import OpenSwitch, SwitchEvidence, left_open
+from modak.choosing.requirements import carrier
 from modak.choosing.shapes import Shape
-from modak.choosing.wishes import carrier
 from modak.dsl import Basis, Request
-from modak.facts import Result, same_name
+from modak.facts import Result, canonical_name
 from modak.perfmodel import Predictions
-from modak.perfmodel.fitting.precisions import USUAL_PRECISION, same_precision
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION, canonical_precision
 from modak.target import Target
 
 
@@ -31,7 +31,7 @@ def _run(request: Request, target: Target, shape: Shape, switch: OpenSwitch, nod
     work, framework = request.optimisation.workload, carrier(request)
     precision = None if switch.column == "precision" else shape.precision
     named = shape.framework or (framework.framework if framework else None)
-    labels = {"framework": same_name(named) if named else None, "precision": precision, "dataset": work.dataset}
+    labels = {"framework": canonical_name(named) if named else None, "precision": precision, "dataset": work.dataset}
     workers = shape.workers(nodes) if nodes else None
     return RunContext(request.workload_name, target.name, tuple(labels.get(name) for name in SOFTWARE), workers)
 
@@ -58,7 +58,7 @@ def with_switches(candidates: Candidates, request: Request, target: Target, resu
 
 def bare(shape: Shape) -> Shape:
     """What runs in a shape, wherever the shape comes from and however results spell its precision."""
-    precision = same_precision(shape.precision)
+    precision = canonical_precision(shape.precision)
     return replace(shape, precision=None if precision == USUAL_PRECISION else precision, inferred=(), origin="topology")
 
 
@@ -70,7 +70,7 @@ def evidence_for(shape: Shape, tried: Sequence[SwitchEvidence]) -> Shape:
     return shape
 
 
-def applied(
+def apply_effects(
     found: Predictions, request: Request, target: Target, shape: Shape, nodes: npt.ArrayLike, tried: Sequence[SwitchEvidence]
 ) -> Predictions:
     """Predictions of a shape with its inferred switches, from ``found``: those of the shape without them, at these node counts.

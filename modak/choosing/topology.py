@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from modak.choosing import memory
-from modak.choosing.counts import StatedCounts, where_threads_are_asked_for
+from modak.choosing.counts import StatedCounts, threads_field
 from modak.choosing.mpi import by_mpi
-from modak.choosing.shapes import Shape
-from modak.choosing.wishes import (
+from modak.choosing.requirements import (
     compiler_named,
     compilers_on,
     cores_with,
@@ -21,6 +20,7 @@ from modak.choosing.wishes import (
     mpi_asked,
     precision,
 )
+from modak.choosing.shapes import Shape
 from modak.dsl import LEARNING, Notice, Request
 from modak.facts import VENDORS, HostMpi, Node
 from modak.perfmodel import Curve
@@ -99,7 +99,7 @@ def _where_they_are_asked_for(search: CandidateSearch) -> str:
     """The field of the ranks that are too many for a node; that of the threads if the request leaves the ranks open."""
     if search.counts.ranks:
         return "application.mpi_ranks"
-    return "job_options.process_count_per_node" if search.counts.ranks_per_node else where_threads_are_asked_for(search.request)
+    return "job_options.process_count_per_node" if search.counts.ranks_per_node else threads_field(search.request)
 
 
 def with_few_threads(node: Node) -> set[int]:

@@ -11,14 +11,14 @@ import numpy as np
 from modak.arrays import Ints
 from modak.choosing import memory
 from modak.choosing.candidates import Candidates
-from modak.choosing.grids import only_one_node, taken
+from modak.choosing.grids import accepted_node_counts, only_one_node
 from modak.choosing.mpi import by_mpi, host_mpi
 from modak.choosing.openparams import all_values, on_multiples
 from modak.choosing.openswitch import BELOW_SINGLE, OpenSwitch
+from modak.choosing.requirements import is_hybrid, names_openmp
 from modak.choosing.shapes import Shape
 from modak.choosing.switching import NoImage, bare, may_have
 from modak.choosing.topology import with_few_threads
-from modak.choosing.wishes import is_hybrid, names_openmp
 from modak.dsl import Request
 from modak.facts import Node
 from modak.perfmodel import Curve
@@ -156,4 +156,4 @@ def _sizes(grid: Ints, request: Request, target: Target, found: Candidates, firs
     _, limit = target.job_nodes or (1, first)
     limit = min(limit, request.optimisation.objective.max_nodes or limit)
     largest = int(grid.max()) if len(grid) > 1 else min(limit, first)
-    return taken(np.union1d(grid, 2 ** np.arange(largest.bit_length())).astype(np.int64), target)
+    return accepted_node_counts(np.union1d(grid, 2 ** np.arange(largest.bit_length())).astype(np.int64), target)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from modak.dsl import Notice, Request, Workload
-from modak.facts import same_name
+from modak.facts import canonical_name
 from modak.perfmodel import Curve
 from modak.perfmodel.fitting import startup
 from modak.perfmodel.fitting.startup import PARTS
@@ -136,7 +136,7 @@ def of_one_kind(request: Request, curves: Iterable[Curve], places: Collection[st
     """
     work = request.optimisation.workload
     convertible = [(curve, unit.per) for curve in curves if (unit := units(request, curve)) is not None]
-    here = [pair for pair in convertible if same_name(pair[0].series.system) in places] or convertible
+    here = [pair for pair in convertible if canonical_name(pair[0].series.system) in places] or convertible
     of_its_dataset = {per for curve, per in here if work.dataset in (None, curve.series.dataset)}
     if requested_lengths(work):
         of_its_dataset.discard("run")

@@ -238,7 +238,7 @@ def _refuse(report: Mapping[str, Any]) -> None:
 
 
 def _copy(report: Mapping[str, Any], output: Path | None) -> None:
-    from modak.files import replacing
+    from modak.files import atomic_write
 
     if output is None:
         return
@@ -249,7 +249,7 @@ def _copy(report: Mapping[str, Any], output: Path | None) -> None:
             if file.is_dir():
                 _copy_folder(file, target)
             else:
-                with file.open("rb") as content, replacing(target) as stream:
+                with file.open("rb") as content, atomic_write(target) as stream:
                     shutil.copyfileobj(content, stream.buffer)
     except shutil.Error as error:  # it lists all files of a folder that could not be copied
         first, _, why = error.args[0][0]

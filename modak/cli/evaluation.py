@@ -65,7 +65,7 @@ def plot(
     Example: modak models plot --application solver -o solver.svg
     """
     from modak import plotting
-    from modak.perfmodel.lines import PlotLine
+    from modak.perfmodel.plotlines import PlotLine
     from modak.service.service import MOST_LINES
 
     common.check_level(level)
@@ -89,9 +89,9 @@ def plot(
 
 
 def _write(path: Path, content: bytes) -> None:
-    from modak.files import replacing
+    from modak.files import atomic_write
 
-    with replacing(path) as stream:
+    with atomic_write(path) as stream:
         stream.buffer.write(content)
 
 

@@ -48,10 +48,10 @@ def _group(kind: str, about: str, listed: str, shown: str) -> typer.Typer:
 
 def _models_of(application: str | None) -> list[dict[str, Any]]:
     """The models of one application, or all; an error names an application that may be meant in place of one that has none."""
-    from modak.facts import same_text
+    from modak.facts import canonical_text
     from modak.service.records import no_model_of
 
-    name = None if application is None else same_text(application.strip())
+    name = None if application is None else canonical_text(application.strip())
     items = common.client().listing("models", name)
     if name is not None and not items:
         raise no_model_of(name, common.applications())

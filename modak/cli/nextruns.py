@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from modak.cli import common, show
-from modak.text.amounts import cell, either_way, plain, share
+from modak.text.amounts import cell, either_way, format_number, share
 from modak.text.choices import COLUMNS, INTERVAL, row
 
 LIKELY: Final = ("probability", "nodes", "ranks/node", "threads", "GPUs", "variant", "time", INTERVAL, "basis")
@@ -95,7 +95,7 @@ def _run(one: Mapping[str, Any], nodes: str | None = None) -> tuple[Any, ...]:
 def _effect(run: Mapping[str, Any]) -> tuple[Any, ...]:
     if "interval_after" not in run:
         return (None, None, None, None)
-    per_hour = f"{plain(100 * run['narrower_per_node_hour'], 2)}%"
+    per_hour = f"{format_number(100 * run['narrower_per_node_hour'], 2)}%"
     return (run["node_hours"], either_way(run["interval_after"]), share(run["narrower"]), per_hour)
 
 

@@ -51,11 +51,11 @@ def recipe(
     Example: modak images recipe pytorch --variant pip -o pytorch.def
     """
     from modak.recipes.forms import form_of
-    from modak.recipes.text import cautions, text_for
+    from modak.recipes.text import recipe_warnings, text_for
 
     made = planned(framework, version, variant, device(gpu=gpu, rocm=rocm), target=target, distribution=distribution, mpi=mpi)
     text, _ = text_for(made, runtime)
-    show.warn({"message": line} for line in cautions(made, form_of(runtime)))
+    show.warn({"message": line} for line in recipe_warnings(made, form_of(runtime)))
     if offline:
         from modak.builds.order import builder_of
         from modak.builds.service import site
@@ -91,7 +91,7 @@ def planned(
     mpi: str | None,
 ) -> Recipe:
     """The recipe for a framework. Raises :class:`~modak.errors.NotFound` that names the versions which can be built."""
-    from modak.facts import same_version
+    from modak.facts import canonical_version
     from modak.normalise.unknown import framework_of
     from modak.recipes import plan as recipes
     from modak.text.grammar import version_range
@@ -103,7 +103,9 @@ def planned(
     known_by = framework_of(framework)  # in any spelling, as in requests
     framework = known_by.name if known_by else framework
     hardware = recipes.Hardware(accelerator=accelerator, microarchitecture=target)
-    made = recipes.plan(framework, version and same_version(version), variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi))
+    made = recipes.plan(
+        framework, version and canonical_version(version), variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi)
+    )
     if made is None and framework == mpi:
         raise RequestError(f"{framework} is an MPI library itself", field="mpi")
     if made is None:

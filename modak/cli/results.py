@@ -334,7 +334,7 @@ def export(
 
     Example: modak results export --application solver -o solver.csv
     """
-    from modak.files import replacing
+    from modak.files import atomic_write
     from modak.ingest.columns import MARKS
     from modak.ingest.writing import write_csv, write_extrap, write_json
 
@@ -357,7 +357,7 @@ def export(
     if output is None:
         count = write(sys.stdout)
     else:
-        with replacing(output) as stream:
+        with atomic_write(output) as stream:
             count = write(stream)
         typer.echo(f"{counted(count, 'row')} written to {output}")
     if not count:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from modak.cli import common, show
-from modak.text.amounts import cell, plain, span, spans
+from modak.text.amounts import cell, format_duration, format_number, spans
 from modak.text.choices import INTERVAL
 
 COLUMNS: Final = (
@@ -51,7 +51,7 @@ def _row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         _verdict(one.get("feasible"), one["nodes"]),
         _count(one["nodes"]),
         _count(one["gpus"]) if one.get("gpus") else None,
-        span(time.get("value")),
+        format_duration(time.get("value")),
         spans(time.get("lower"), time.get("upper")),
         time["basis"],
         _spread(one["node_hours"]),
@@ -79,7 +79,7 @@ def _count(figure: Mapping[str, Any]) -> str | None:
 def _spread(figure: Mapping[str, Any]) -> str | None:
     if figure.get("value") is None:
         return None
-    low, value, high = (plain(figure[name]) for name in ("lower", "value", "upper"))
+    low, value, high = (format_number(figure[name]) for name in ("lower", "value", "upper"))
     return f"{value} ({low} – {high})"
 
 

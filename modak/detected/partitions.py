@@ -16,7 +16,7 @@ from modak.facts import Accelerator, Partition, Processor
 from modak.facts.systems import MOST_ALLOWED, MOST_FEATURES, PARTS
 from modak.grouping import grouped
 from modak.schedulers.slurm import GPUS
-from modak.text.amounts import counted, listed
+from modak.text.amounts import counted, join_names
 from modak.text.faults import fault_in
 from modak.text.grammar import Name
 
@@ -150,7 +150,7 @@ def _conditions(cluster: Cluster) -> tuple[str, ...]:
             where.setdefault(plain(text, 200), []).append(plain(seen.name, 64))
     notes = []
     for names, texts in grouped(where, lambda text: tuple(where[text])).items():
-        told = texts if len(texts) <= MOST_CONDITIONS else [listed(texts, MOST_CONDITIONS, "; ")]
+        told = texts if len(texts) <= MOST_CONDITIONS else [join_names(texts, MOST_CONDITIONS, "; ")]
         notes += [f"{text} (partition {', '.join(names)}) {'is' if text in where else 'are'} not entered: {_COMPLY}" for text in told]
     return tuple(notes)
 

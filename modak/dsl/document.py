@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from modak.facts.names import same_text
+from modak.facts.names import canonical_text
 from modak.text.described import Described
 from modak.text.faults import SMALLEST
 from modak.text.grammar import SoundText
@@ -16,7 +16,7 @@ def _printable(text: str) -> str:
     """The text as results have it."""
     if not text.isprintable():
         raise ValueError("allowed: printable characters only, because results record it")
-    return same_text(text)
+    return canonical_text(text)
 
 
 Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from modak.dsl.document import MOST_SET, Amount, CellText, Count, Document, Prose
 from modak.errors import DataError
 from modak.results.metrics import WALL_TIME, Metric, metric
-from modak.results.units import of_all, parse_amount
+from modak.results.units import aggregate_unit, parse_amount
 from modak.text.grammar import MetricPattern, Name, SoundText
 
 AUTO: Final = "auto"
@@ -85,7 +85,7 @@ class PrintedMetric(Document):
     @classmethod
     def _of_the_metric(cls, unit: str, info: ValidationInfo) -> str:
         try:
-            metric(info.data.get("name", ""), of_all(unit))
+            metric(info.data.get("name", ""), aggregate_unit(unit))
         except DataError as error:
             raise ValueError(error.faults[0].message) from None
         return unit
@@ -93,7 +93,7 @@ class PrintedMetric(Document):
     @property
     def measure(self) -> Metric:
         """What is measured; of a rate of each GPU, node or rank that of all of them, which its result becomes."""
-        return metric(self.name, of_all(self.unit))
+        return metric(self.name, aggregate_unit(self.unit))
 
 
 def _amount(text: str) -> str:

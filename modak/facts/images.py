@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from modak.facts.fact import Fact, Positive, Prose, StorageClass, Vendor
-from modak.facts.names import same_name
+from modak.facts.names import canonical_name
 from modak.text.grammar import ImageReference, Name, VersionText
 
-Label = Annotated[Name, AfterValidator(same_name)]
+Label = Annotated[Name, AfterValidator(canonical_name)]
 """A name in the one spelling that choices compare: ``TensorFlow`` is ``tensorflow``."""
 
 

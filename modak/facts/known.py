@@ -9,7 +9,7 @@ from typing import Any
 
 from modak.facts.hardware import Accelerator, Processor
 from modak.facts.images import Image
-from modak.facts.results import Doubted, Failed, Result
+from modak.facts.results import DoubtedResults, FailedRuns, Result
 from modak.facts.rules import Rule
 from modak.facts.systems import System
 
@@ -31,9 +31,9 @@ class Facts:
     """Fitted curves (:class:`modak.perfmodel.Curve`) of the application that is asked about."""
     tried: tuple[Result, ...] = ()
     """Results, of any application, that tell what switches do: where one is left to the evidence."""
-    doubted: tuple[Doubted, ...] = ()
+    doubted: tuple[DoubtedResults, ...] = ()
     """Results of the application that models would use if they were not doubted."""
-    failed: tuple[Failed, ...] = ()
+    failed: tuple[FailedRuns, ...] = ()
     """Failed runs of the application."""
     application: str | None = None
     """What results call the application that is asked about; ``None``: nothing is asked about."""

@@ -50,23 +50,23 @@ def mpi_family(label: str | None) -> str | None:
 
 
 @lru_cache(maxsize=512)
-def same_mpi(label: str | None) -> str:
+def canonical_mpi(label: str | None) -> str:
     """Equal for labels of results that mean the same MPI library and version, however they write its name.
 
-    >>> same_mpi("Open MPI 4.1"), same_mpi("openmpi-4.1"), same_mpi("impi 2019"), same_mpi("Intel MPI 2019")
+    >>> canonical_mpi("Open MPI 4.1"), canonical_mpi("openmpi-4.1"), canonical_mpi("impi 2019"), canonical_mpi("Intel MPI 2019")
     ('openmpi4.1', 'openmpi4.1', 'intel-mpi2019', 'intel-mpi2019')
     """
-    folded = same_name(label).replace("-", "")
+    folded = canonical_name(label).replace("-", "")
     spelling = next((one for one in _MPI_SPELLINGS if folded.startswith(one)), "")
     return _MPI_SPELLINGS.get(spelling, "") + folded.removeprefix(spelling)
 
 
-def same_image(reference: str) -> str:
+def canonical_image(reference: str) -> str:
     """The reference of an image with its scheme, which is that of a registry if a tag or a digest shows that it is in one.
 
-    >>> same_image("img:1"), same_image("Docker://img:1"), same_image("img"), same_image("img:1.sif"), same_image("sha256:9f2c")
-    ('docker://img:1', 'docker://img:1', 'img', 'img:1.sif', 'sha256:9f2c')
-    >>> same_image("docker:a/img:1"), same_image("docker:1"), same_image(f"img@sha256:{'0' * 64}")[:23]
+    >>> [*map(canonical_image, ("img:1", "Docker://img:1", "img", "img:1.sif", "sha256:9f2c"))]
+    ['docker://img:1', 'docker://img:1', 'img', 'img:1.sif', 'sha256:9f2c']
+    >>> canonical_image("docker:a/img:1"), canonical_image("docker:1"), canonical_image(f"img@sha256:{'0' * 64}")[:23]
     ('docker://a/img:1', 'docker://docker:1', 'docker://img@sha256:000')
     """
     bare = _WITHOUT_SLASHES.fullmatch(reference)
@@ -76,25 +76,25 @@ def same_image(reference: str) -> str:
     return f"docker://{reference}" if _TAGGED.fullmatch(reference) and not reference.endswith(IMAGE_ENDINGS) else reference
 
 
-def same_version(version: str) -> str:
+def canonical_version(version: str) -> str:
     """A version without the ``v`` that the tag of its release begins with (as in PEP 440).
 
-    >>> same_version("v2.1"), same_version("2.1"), same_version("vega")
+    >>> canonical_version("v2.1"), canonical_version("2.1"), canonical_version("vega")
     ('2.1', '2.1', 'vega')
     """
     return version[1:] if _TAG.match(version) else version
 
 
-def same_runtime(name: str) -> str:
+def canonical_runtime(name: str) -> str:
     """Equal for container runtimes that run each other's images and take each other's options."""
     return "apptainer" if name == "singularity" else name
 
 
-def same_name(name: object) -> str:
+def canonical_name(name: object) -> str:
     """What is equal for names of a system, a framework or a compiler that mean the same: case, underscores, hyphens and spaces do not tell,
     nor what stands before the version in the name of a module or a package.
 
-    >>> same_name("GCC 9.3"), same_name("gcc-9.3"), same_name("gcc/9.3"), same_name("My_Site")
+    >>> canonical_name("GCC 9.3"), canonical_name("gcc-9.3"), canonical_name("gcc/9.3"), canonical_name("My_Site")
     ('gcc-9.3', 'gcc-9.3', 'gcc-9.3', 'my-site')
     """
     return str(name).lower().translate(_JOINTS)
@@ -107,30 +107,30 @@ def other_spellings(texts: Collection[str], known: Collection[str]) -> Mapping[s
     {'3D GAN': '3d-gan'}
     """
     unknown = set(texts).difference(known)
-    alike = grouped(known, same_name) if unknown else {}
-    found = {text: alike.get(same_name(text), ()) for text in texts if text in unknown}
+    alike = grouped(known, canonical_name) if unknown else {}
+    found = {text: alike.get(canonical_name(text), ()) for text in texts if text in unknown}
     return {text: few[0] for text, few in found.items() if len(few) == 1}
 
 
-def same_text(text: str) -> str:
+def canonical_text(text: str) -> str:
     """Equal for texts that look alike: one has letters with accents, the other letters and accents (Unicode's NFC and NFD).
 
-    >>> same_text("Stro\u0308mung") == same_text("Str\u00f6mung")
+    >>> canonical_text("Stro\u0308mung") == canonical_text("Str\u00f6mung")
     True
     """
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 @lru_cache(maxsize=4096)
-def same_parameter(text: str) -> str:
+def canonical_parameter(text: str) -> str:
     """Equal for values of a parameter that mean the same: numbers, ``true``, ``false`` and ``none`` in any case, grids with any sign
     between their counts.
 
     What may be no number stays a text of its own: ``007``, and ``1.10``, which may be another version than ``1.1``.
 
-    >>> same_parameter("10") == same_parameter("10.0") == same_parameter("1e1"), same_parameter("1.10") == same_parameter("1.1")
-    (True, False)
-    >>> same_parameter("TRUE"), same_parameter("64 × 32"), same_parameter("gmres")
+    >>> {*map(canonical_parameter, ("10", "10.0", "1e1"))}, canonical_parameter("1.10") == canonical_parameter("1.1")
+    ({'1e1'}, False)
+    >>> canonical_parameter("TRUE"), canonical_parameter("64 × 32"), canonical_parameter("gmres")
     ('true', '64x32', 'gmres')
     """
     if _NUMBER.fullmatch(text):
@@ -140,4 +140,4 @@ def same_parameter(text: str) -> str:
         return f"{'-' * sign}{short}e{int(exponent) + len(number) - len(short)}" if short else "0"
     if _GRID.fullmatch(text):
         return "x".join(re.findall(r"[0-9]+", text))
-    return text.lower() if text.lower() in _WORDS else same_text(text)
+    return text.lower() if text.lower() in _WORDS else canonical_text(text)

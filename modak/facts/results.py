@@ -108,7 +108,7 @@ class Result(Fact):
     """Whether somebody doubted or confirmed it, so that no load judges it."""
 
 
-class Failed(Fact):
+class FailedRuns(Fact):
     """The failed or stopped runs of a series at one layout; its metric is one of :data:`modak.results.failures.METRICS`."""
 
     series: SeriesKey
@@ -118,7 +118,7 @@ class Failed(Fact):
     """After how long the longest of those that were stopped was."""
 
 
-class Doubted(Fact):
+class DoubtedResults(Fact):
     """The doubted results of a series at one layout, which no model uses until they are confirmed."""
 
     series: SeriesKey
@@ -126,7 +126,7 @@ class Doubted(Fact):
     count: int
 
 
-class Shifted(Fact):
+class ShiftedSeries(Fact):
     """Results from before a day since which runs take longer, or less: models count them as what they would be since then."""
 
     since: date

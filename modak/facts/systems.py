@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from modak.facts.fact import Count, Fact, Positive, Prose, Source, StorageClass
 from modak.facts.hardware import Node
-from modak.facts.names import same_name
+from modak.facts.names import canonical_name
 from modak.text.grammar import (
     AbsolutePath,
     Account,
@@ -290,7 +290,7 @@ def own_names(systems: Iterable[System]) -> Mapping[str, str]:
     """Folded aliases of systems, and the names that mean the same. A system's name is no other one's alias; of two systems with one alias
     the first has it."""
     known = tuple(systems)
-    names = {same_name(system.name) for system in known}
+    names = {canonical_name(system.name) for system in known}
     return {alias: system.name for system in reversed(known) for alias in system.folded_names[1:] if alias not in names}
 
 
@@ -368,8 +368,8 @@ class System(Fact):
 
     @property
     def folded_names(self) -> tuple[str, ...]:
-        """The name and then the aliases, folded by :func:`same_name`: what requests and results may call the system."""
-        return tuple(dict.fromkeys(map(same_name, (self.name, *self.aliases))))
+        """The name and then the aliases, folded by :func:`canonical_name`: what requests and results may call the system."""
+        return tuple(dict.fromkeys(map(canonical_name, (self.name, *self.aliases))))
 
     @property
     def default_partition(self) -> Partition:

@@ -22,7 +22,7 @@ from packaging.version import Version
 from modak.cache import Cache
 from modak.dsl import Notice
 from modak.facts import Image
-from modak.images.fit import Wanted, allows, criteria, is_there, kind_key, mpi_inside, obstacle, pinned, within_kind
+from modak.images.suitability import Wanted, allows, criteria, is_there, kind_key, mpi_inside, obstacle, pinned, within_kind
 from modak.recipes.plan import plan
 from modak.text.grammar import image_file, version_range
 

@@ -20,7 +20,7 @@ from modak.ingest.table import LAYOUT, MOST_FAULTS, UNKNOWN, Batch, Cells, Float
 from modak.ingest.totals import TOTALS, Mask, spread
 from modak.ingest.values import COUNTS, LARGEST_VALUE, MEANINGFUL, NO_VALUE, SMALLEST_VALUE, Seconds, is_placeholder, quoted, reader
 from modak.results import failures, metrics
-from modak.results.units import of_each, parse_unit, to_base
+from modak.results.units import parse_unit, per_part_rate, to_base
 from modak.text.amounts import counted
 
 _TOO_SMALL: Final = 1e6
@@ -55,7 +55,7 @@ def points(raw: Raw, asked: Raw, name: str, now: datetime) -> list[Point]:
     series, series_of, _ = _series(table, np.ones(len(raw.lines)), np.zeros(len(raw.lines), dtype=bool), parts)
     table.check()
     unit = table.cells("unit")
-    each = [of_each(text) for text in unit.texts]
+    each = [per_part_rate(text) for text in unit.texts]
     return [
         Point(
             cells={column: cells[row] for column, cells in asked.columns.items()},
@@ -242,7 +242,7 @@ def _metrics(
     based, faults = values.copy(), 0
     for pair, row in enumerate(first):
         metric, of, rows = names[name.codes[row]], units[unit.codes[row]], pair_of == pair
-        each = of_each(of) if of and parts else None
+        each = per_part_rate(of) if of and parts else None
         if metric is not None:
             try:
                 if each:

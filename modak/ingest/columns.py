@@ -10,7 +10,7 @@ from modak.ingest import headings
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import NUMERIC, cell, quoted
 from modak.results.filters import PARAMETERS
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 
 COLUMNS: Final[Mapping[str, str]] = {
     "application": "what ran",
@@ -97,9 +97,9 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
         yield missing[0], _missing(missing, columns, loading=loading)
     if sizes:
         yield sizes[0], headings.wide(sizes, columns, loading=loading)
-    hints = {name: headings.meant(name, COLUMNS, columns, loading=loading) for name in strange}
+    hints = {name: headings.hint_for(name, COLUMNS, columns, loading=loading) for name in strange}
     if loading and not sizes and _help_together(strange):
-        options = headings.together(hints, set(columns).difference(unknown), absent)
+        options = headings.combine_hints(hints, set(columns).difference(unknown), absent)
         yield strange[0], f"options to start from, if what is said below is right: {options}"
     yield from _unknown(hints, loading=loading)
 
@@ -116,7 +116,7 @@ def _unknown(hints: Mapping[str, headings.Hint | None], *, loading: bool) -> Ite
     anything = [name for name, hint in hints.items() if hint and hint.text.startswith(headings.OPEN)]
     if loading and len(anything) > 1:
         first, *others = anything
-        shown = listed([quoted(each) for each in anything], _SHOWN)
+        shown = join_names([quoted(each) for each in anything], _SHOWN)
         called = headings.renaming(first, headings.parameter(first))
         said[first] = f"unknown columns {shown}; those that are parameters of the run are called 'params.NAME' ({called})"
         said = {name: text for name, text in said.items() if name not in others}

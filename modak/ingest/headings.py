@@ -19,8 +19,8 @@ from modak.ingest.table import LAYOUT, MOST_COLUMNS
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import quoted
 from modak.results import metrics
-from modak.results.units import known_unit, of_each
-from modak.text.amounts import listed
+from modak.results.units import known_unit, per_part_rate
+from modak.text.amounts import join_names
 
 ALIKE: Final = 0.75
 """How similar a heading and a column have to be spelt: ``velue`` and ``value`` are by 0.8."""
@@ -161,7 +161,7 @@ def _in_brackets(names: Sequence[str]) -> set[str | None]:
 
 def wide(names: Sequence[str], columns: Collection[str], *, loading: bool) -> str:
     """The message for headings that are sizes; ``columns``: all of the table."""
-    shown = listed([quoted(name) for name in names], _MOST)
+    shown = join_names([quoted(name) for name in names], _MOST)
     how = "a row is one measured value: write a row for each, with its size in 'nodes', or in the column of what it counts (pandas: melt)"
     if loading:
         counts = counted_by(names) or _counts(names, columns)
@@ -184,7 +184,7 @@ class Hint(NamedTuple):
     """What else has to be set then, as ``COLUMN=VALUE``."""
 
 
-def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading: bool) -> Hint | None:
+def hint_for(name: str, columns: Collection[str], among: Sequence[str], *, loading: bool) -> Hint | None:
     """What an unknown heading probably is; ``None`` if that cannot be told. ``columns`` are the known ones, ``among`` the headings of the
     table; ``loading``: options can rename and fill columns. The first that has something to say counts."""
     bare, measure = _bare(name), _measured(name)
@@ -202,7 +202,7 @@ def meant(name: str, columns: Collection[str], among: Sequence[str], *, loading:
     )
 
 
-def together(hints: Mapping[str, Hint | None], known: Collection[str], missing: Sequence[str]) -> str:
+def combine_hints(hints: Mapping[str, Hint | None], known: Collection[str], missing: Sequence[str]) -> str:
     """The options of all hints, to start from; ``missing`` are required columns that the table lacks. What cannot be told is ``…``.
 
     Of several headings of one meaning the first has it, or the one that is ``known`` as it stands. Where none is known to be the value,
@@ -243,7 +243,7 @@ def _rate_of_one(name: str, among: Sequence[str], *, no_value: bool) -> Hint | N
         return None
     metric, unit, part = found
     hint = "what each of them does is not what the run does: load that of all of them together"
-    if not no_value or not metrics.METRICS[metric].is_rate or not of_each(f"tokens/s/{part}"):
+    if not no_value or not metrics.METRICS[metric].is_rate or not per_part_rate(f"tokens/s/{part}"):
         return Hint(hint)
     fill = (f"metric={metric}", f"unit={unit}/{part}" if unit else f"unit=…/{part}")
     options = " ".join((renaming(name, "value"), *(f"--set {one}" for one in fill)))

@@ -15,7 +15,7 @@ import numpy as np
 from modak import plugins
 from modak.errors import DataError, Fault
 from modak.ingest import Format, checking, wide
-from modak.ingest.noticed import Noticed
+from modak.ingest.filenotes import FileNotes
 from modak.ingest.options import check, prepared, renamed_columns, sizes_apart
 from modak.ingest.sources import Source, files, from_path, from_stream
 from modak.ingest.table import MOST_FAULTS, PLAIN, Batch, Options, Point, Raw, Table, first_faults
@@ -149,7 +149,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
     comes last, in a part without rows."""
     faults: list[Fault] = []
     options, headings = sizes_apart(options)
-    noticed = Noticed(source.name, options)
+    noticed = FileNotes(source.name, options)
     now = datetime.now(UTC)
     parts = _parts(chosen, source)
     while len(faults) < MOST_FAULTS:

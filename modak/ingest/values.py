@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from modak.facts import same_image, same_name, same_text, same_version
+from modak.facts import canonical_image, canonical_name, canonical_text, canonical_version
 from modak.facts.results import FLAGS, LONGEST_LABEL, NUMBERS
 from modak.ingest.table import LAYOUT
 from modak.ingest.totals import TOTALS
@@ -108,7 +108,7 @@ def _text(longest: int) -> Reader:
 
 def _label(text: str) -> str:
     """A text by which results are told apart."""
-    return same_text(_text(LONGEST_LABEL)(text))
+    return canonical_text(_text(LONGEST_LABEL)(text))
 
 
 def _whole(least: int) -> Reader:
@@ -186,9 +186,9 @@ _READERS: Final[Mapping[str, Reader]] = {
     **{name: _whole(0 if name in ("gpus_per_node", "total_gpus", "repeat") else 1) for name in (*WHOLE, *TOTALS)},
     **dict.fromkeys(FLAGS, _boolean),
     "mpi_from": _mpi_from,
-    "runtime": lambda text: same_name(_label(text)),
-    "image": lambda text: same_image(_label(text)),
-    "framework_version": lambda text: same_version(_label(text)),
+    "runtime": lambda text: canonical_name(_label(text)),
+    "image": lambda text: canonical_image(_label(text)),
+    "framework_version": lambda text: canonical_version(_label(text)),
     "value": _value,
     "source": _text(1000),
     "suspect": _text(500),

@@ -14,7 +14,7 @@ from modak.ingest.table import LAYOUT, Cells, Raw
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import quoted
 from modak.results.filters import PARAMETERS
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 
 COLUMNS: Final = (*LAYOUT, *TOTALS, "repeat")
 """Columns of which a heading may give the number, beside parameters."""
@@ -53,7 +53,7 @@ def _sizes(raw: Raw, column: str, renamed: Collection[str], place: str) -> list[
     unknown = [each for each in raw.columns if not is_known(canonical(each)) and headings.folded(each) not in folded]
     sizes = headings.sizes(unknown, some_known=len(unknown) < len(raw.columns), rising=False)
     if not sizes:
-        shown = listed([quoted(each) for each in unknown], _SHOWN) if unknown else "none"
+        shown = join_names([quoted(each) for each in unknown], _SHOWN) if unknown else "none"
         raise DataError(f"--wide {column}: no columns side by side whose names are sizes (columns without a meaning: {shown})", field=place)
     counted = headings.counted_by(sizes)
     if counted and column not in counted:

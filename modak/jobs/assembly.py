@@ -8,18 +8,18 @@ from typing import Final
 
 from modak import plugins
 from modak.choosing.mpi import bound_mpi
+from modak.choosing.requirements import by_torchrun, carrier, distribution, is_said_distributed, mpi_asked, names_openmp
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software, in_image
-from modak.choosing.wishes import by_torchrun, carrier, distribution, is_said_distributed, mpi_asked, names_openmp
 from modak.dsl import Notice, Request, Signal, variables_of
 from modak.errors import Conflict
 from modak.facts import HostMpi, mpi_family, parameters
-from modak.jobs import cautions
+from modak.jobs import jobwarnings
 from modak.jobs.data import staging, storage, without_room
 from modak.jobs.report import Record, common_columns, report
 from modak.jobs.resources import check_limits, resources_of, total_ranks, why_memory, with_memory
 from modak.jobs.spec import Attributes, Container, JobSpec, Resources, changed, overridden
-from modak.jobs.starters import command_of, is_interpreted, tells_threads
+from modak.jobs.userlauncher import command_of, is_interpreted, tells_threads
 from modak.launchers.base import USUAL
 from modak.launchers.family import OWN_NETWORK, USUAL_PMI, WITHOUT_MPI, compatible, own_family
 from modak.launchers.jsrun import JSRUN, beside
@@ -46,7 +46,7 @@ class PlannedJob:
 
 
 @dataclass(frozen=True)
-class Configured:
+class JobTemplate:
     """What all jobs of one configuration have in common."""
 
     spec: JobSpec
@@ -56,13 +56,14 @@ class Configured:
     record: Record
     """What their result files have in common."""
     request: Request
-    """What it was made from: the essence of their requests."""
+    """What it was made from: their requests, reduced."""
     decisions: tuple[str, ...] = ()
     warnings: tuple[Notice, ...] = ()
 
 
-def configured(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> Configured:
-    """The common part of the jobs of a chosen shape on one node, or, with two, on any larger number of nodes: see :func:`of_size`."""
+def job_template(request: Request, target: Target, shape: Shape, nodes: int, software: Software) -> JobTemplate:
+    """The common part of the jobs of a chosen shape on one node, or, with two, on any larger number of nodes: see
+    :func:`template_for_size`."""
     shape = in_image(shape, software)
     resources = resources_of(request, target, shape, nodes)
     launcher, _ = choose_launcher(request, target, resources.ranks)
@@ -89,13 +90,13 @@ def configured(request: Request, target: Target, shape: Shape, nodes: int, softw
     spec, ssh = _without_ssh(spec, target)
     spec, shared = _on_any_cores(spec, target, exclusive=bool(request.job_options.node_exclusive))
     ran = _as_started(shape, mpi) if launcher == "mpirun" and container is None else shape
-    return Configured(
+    return JobTemplate(
         spec,
         launcher,
         record=common_columns(request, target, ran, nodes, software),
         request=request,
         decisions=(*ssh, *shared, *_numa(target, shape)),
-        warnings=cautions.of_configuration(request, target, shape, software, spec, _mpi(target, shape, own_family(spec.container))),
+        warnings=jobwarnings.of_configuration(request, target, shape, software, spec, _mpi(target, shape, own_family(spec.container))),
     )
 
 
@@ -112,7 +113,7 @@ def _flavour(mpi: HostMpi | None, own: str | None, shape: Shape) -> str | None:
     return None if own else mpi_family(shape.mpi) or shape.mpi
 
 
-def of_size(usual: Configured, target: Target, shape: Shape, nodes: int) -> Configured:
+def template_for_size(usual: JobTemplate, target: Target, shape: Shape, nodes: int) -> JobTemplate:
     """The common part of the jobs on a number of nodes: all that depends on it, but for whether it is one, is set here."""
     has = changed(usual.spec.resources, nodes=nodes, total_ranks=total_ranks(usual.request, shape, nodes))
     _, why = choose_launcher(usual.request, target, has.ranks)
@@ -121,7 +122,7 @@ def of_size(usual: Configured, target: Target, shape: Shape, nodes: int) -> Conf
 
 
 def planned_job(
-    request: Request, target: Target, nodes: int, software: Software, usual: Configured, *, wall_time_s: int | None, plan_id: str
+    request: Request, target: Target, nodes: int, software: Software, usual: JobTemplate, *, wall_time_s: int | None, plan_id: str
 ) -> PlannedJob:
     """The job of a request, of which all is ``usual`` but for its command, its data and its attributes."""
     command, missing = command_of(request, usual.launcher, target.scheduler)
@@ -151,7 +152,7 @@ def planned_job(
         report=report(request, usual.record) if application.write_result else None,
     )
     check_limits(request, target, spec, wall_time_s)
-    own = (*missing, *early, *cautions.of_request(request, expanded, spec))
+    own = (*missing, *early, *jobwarnings.of_request(request, expanded, spec))
     warnings = (*own, *usual.warnings, *place.warnings, *without_room(request, target, staged))
     why = why_memory(request, target, resources, wall_time_s)
     return PlannedJob(spec, (*usual.decisions, *why, *loose, *place.decisions), warnings)

@@ -12,7 +12,7 @@ from modak.dsl import Notice, Request
 from modak.facts import FileSystem
 from modak.jobs.spec import Copy, Staging
 from modak.target import Target
-from modak.text.amounts import size
+from modak.text.amounts import format_bytes
 from modak.text.words import Word, lead, shell, variable
 
 COMMON: Final = "default-common"
@@ -90,7 +90,7 @@ def without_room(request: Request, target: Target, staged: Staging | None) -> tu
         return ()
     has = f"{room:g} GB of {'local storage' if node.local_storage_gb else 'memory, and no local storage is recorded'}"
     there = f"{shell(staged.place) if staged.place else 'TMPDIR'} on the nodes"
-    message = f"the data set has {size(data.size_bytes)}, but is copied to {there}, and a node of {target.title} has {has}"
+    message = f"the data set has {format_bytes(data.size_bytes)}, but is copied to {there}, and a node of {target.title} has {has}"
     return (Notice(field="application.stage_in", message=f"{message}; application.storage_class_pref places the copy elsewhere"),)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from modak.choosing.mpi import whose_mpi
+from modak.choosing.requirements import carrier
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
-from modak.choosing.wishes import carrier
 from modak.dsl import Request, Workload
 from modak.facts import parameter, parameters
 from modak.jobs.spec import Report

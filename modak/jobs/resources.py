@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from modak.choosing.memory import cores_of_rank, field_of_need, gigabytes, given_gb, needed_gb
+from modak.choosing.memory import cores_of_rank, gigabytes, given_gb, memory_field, needed_gb
 from modak.choosing.shapes import Shape
 from modak.choosing.software import gpu_vendor
 from modak.dsl import Request
@@ -13,7 +13,7 @@ from modak.errors import Infeasible
 from modak.facts import Queue
 from modak.jobs.spec import JobSpec, Resources, changed
 from modak.target import Target
-from modak.text.amounts import counted, size
+from modak.text.amounts import counted, format_bytes
 
 MIB: Final = 2**20
 ROUNDING_GB: Final = 1e-6
@@ -159,7 +159,7 @@ def why_memory(request: Request, target: Target, has: Resources, seconds: int | 
     """The reason for memory that the request does not ask for."""
     if has.memory_per_node is None or request.job_options.memory_limit:
         return ()
-    asked, given = f"memory: {size(has.memory_per_node)} of each node", given_gb(target, has.cores_per_node) * 1e9
+    asked, given = f"memory: {format_bytes(has.memory_per_node)} of each node", given_gb(target, has.cores_per_node) * 1e9
     queue = target.limits_for(has.nodes, seconds)
     if not given:
         return (f"{asked}, all that a job may have; {target.title} may reject one that asks for no memory: it may get more",)
@@ -177,6 +177,6 @@ def _memory_of_node(request: Request, target: Target, spec: JobSpec) -> tuple[fl
     given = asked / 1e9 or given_gb(target, has.cores_per_node)
     needed = needed_gb(request, has.ranks_per_node)
     if given < needed:
-        return needed, field_of_need(request)
+        return needed, memory_field(request)
     per_core = has.memory_per_core and has.node_memory > (request.job_options.memory_limit or 0)
     return given, "job_options.minimum_memory_per_processor" if per_core else "job_options.memory_limit"

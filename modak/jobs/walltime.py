@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from modak.choosing.decision import Decision
-from modak.choosing.ending import binding_limit, is_continued, limits_hold
+from modak.choosing.timelimits import binding_limit, is_continued, limits_hold
 from modak.choosing.workload import only_one
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible

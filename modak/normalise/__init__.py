@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from modak import dsl, plugins
 from modak.errors import Fault, RequestError, strictly
-from modak.facts import same_image
+from modak.facts import canonical_image
 from modak.normalise.fields import begin, command_line, dependency, email, events, joined, one_word, resources, signal, source, variables
 from modak.normalise.mpirun import without_launcher
 from modak.normalise.optimisation import optimisation
@@ -22,6 +22,7 @@ from modak.normalise.spellings import (
     Read,
     Reader,
     choice,
+    combine_readings,
     each,
     fold,
     is_blank,
@@ -34,7 +35,6 @@ from modak.normalise.spellings import (
     shown,
     spellings,
     text,
-    together,
     whole,
 )
 from modak.normalise.torchrun import with_launchers_counts
@@ -62,7 +62,7 @@ def normalise(document: Mapping[str, Any], *, strict: bool = False) -> Normalise
     job, notes = _job(document)
     job, moved = _runtime_in_target(job)
     read = _read(job)
-    told = together(read)
+    told = combine_readings(read)
     notes += moved + told.notes
     if faults := told.faults + (strictly(notes) if strict else ()):
         refused = RequestError(faults=tuple(dict.fromkeys(faults)))
@@ -145,7 +145,7 @@ def _image(value: Any, path: str) -> Read:
     got = text(value, path)
     if not isinstance(got.value, str):
         return got
-    if (same := same_image(got.value)) != got.value:
+    if (same := canonical_image(got.value)) != got.value:
         return noted(path, same, f"{shown(value)} is read as {_scheme_or_all(same)}")
     if "://" not in got.value and not got.value.endswith(IMAGE_ENDINGS) and not got.value.startswith(("/", ".", "~", "$")):
         return noted(path, f"docker://{got.value}", f"{shown(value)} is read as an image of that name: docker://…")

@@ -13,7 +13,7 @@ from modak import dsl, plugins
 from modak.dsl.document import Fraction
 from modak.errors import Fault, did_you_mean, unknown
 from modak.normalise.sections import as_object, checked, label, spelt, unknown_keys
-from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, Reader, fold, is_blank, share, shown, spellings, together, version
+from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, Reader, combine_readings, fold, is_blank, share, shown, spellings, version
 from modak.normalise.unknown import framework_of
 from modak.text.faults import join
 from modak.text.grammar import VersionRange
@@ -34,7 +34,7 @@ def framework(keys: Mapping[str, Any], asked: Any, parallel: tuple[str, ...], pa
     wanted, more = _wanted(asked, parallel, variants, path)
     read = {key: _options(variant.options, keys[key], join(path, label(key))) for key, variant in variants.items()}
     options = {variants[key].name: got.value for key, got in read.items()}
-    told = together(read.values())
+    told = combine_readings(read.values())
     notes += twice + more + told.notes
     if wanted is None:
         return Read({}, notes, told.faults)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from modak.dsl import Application, Request
 from modak.errors import Fault
-from modak.text.programs import program_name, split_env, started_by, torch_starter
+from modak.text.programs import program_name, split_env, started_by, torch_launcher
 from modak.text.words import Joined, Word, lead, line
 
 _PER_NODE: Final = dict.fromkeys(("-ppn", "--ppn", "-perhost", "-npernode", "--npernode"), "process_count_per_node")
@@ -144,7 +144,7 @@ def launched(command: tuple[Word, ...]) -> Launched | None:
 
 def _counts_of_job(counts: Mapping[str, int], threads: Sequence[str], program: tuple[Word, ...]) -> Mapping[str, int]:
     """What a launcher's counts and the last number of ``threads`` that is set say of the job."""
-    if any(map(torch_starter, started_by(split_env(program)[1]))):  # each node has one: these are not the ranks
+    if any(map(torch_launcher, started_by(split_env(program)[1]))):  # each node has one: these are not the ranks
         return {name: count for name, count in counts.items() if name == "node_count"}
     return {**({"threads": int(threads[-1].partition("=")[2])} if threads else {}), **counts}
 

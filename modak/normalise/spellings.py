@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from modak.dsl.document import LONGEST_S, SHORTEST_S
 from modak.errors import Fault, did_you_mean
-from modak.facts import same_version
+from modak.facts import canonical_version
 from modak.text.units import NO, YES, duration, memory
 
 MOST_SHOWN: Final = 40
@@ -241,13 +241,13 @@ def several(one: Reader) -> Reader:
         entries = items(value)
         if entries is None:
             return wrong(path, "text or a list of texts")
-        got = together([one(entry, path) for entry in entries])
+        got = combine_readings([one(entry, path) for entry in entries])
         return got._replace(value=tuple(dict.fromkeys(got.value)))
 
     return read
 
 
-def together(found: Collection[Read]) -> Read:
+def combine_readings(found: Collection[Read]) -> Read:
     """The values of several readings, without those that are left out, with all their notes and faults."""
     values = tuple(got.value for got in found if got.value is not LEFT_OUT)
     return Read(values, tuple(note for got in found for note in got.notes), tuple(fault for got in found for fault in got.faults))
@@ -265,7 +265,7 @@ def each(one: Reader) -> Reader:
             return wrong(path, "a list")
         if len(value) > MOST_ENTRIES:
             return wrong(path, f"at most {MOST_ENTRIES} entries")
-        return together([one(entry, f"{path}.{at}") for at, entry in enumerate(value)])
+        return combine_readings([one(entry, f"{path}.{at}") for at, entry in enumerate(value)])
 
     return read
 
@@ -291,7 +291,7 @@ def version(value: Any, path: str) -> Read:
     got = text(value, path)
     if fold(got.value) in {"latest", "any", "newest", "*"}:
         return left_out(path, f"{shown(value)} is not a version: ignored, and the version is chosen")
-    plain = same_version(got.value) if isinstance(got.value, str) else got.value
+    plain = canonical_version(got.value) if isinstance(got.value, str) else got.value
     return got if plain == got.value else noted(path, plain, f"{shown(value)} is read as {shown(plain)}")
 
 

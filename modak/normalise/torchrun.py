@@ -11,7 +11,7 @@ from typing import Final
 from modak.dsl import Request
 from modak.errors import Fault
 from modak.normalise.mpirun import COUNT, with_counts
-from modak.text.programs import options_of, split_env, torch_starter, without_starter
+from modak.text.programs import options_of, split_env, strip_launcher, torch_launcher
 from modak.text.words import line
 
 _NODES: Final = "node_count"
@@ -34,11 +34,11 @@ def with_launchers_counts(request: Request) -> tuple[Request, tuple[Fault, ...]]
     GPUs has a rank for each of those that the request gives. The precision of accelerate's ranks is that of the run."""
     wanted, options = request.optimisation, request.job_options
     _, command = split_env(request.application.command)
-    program = torch_starter(command) if command and wanted.framework == "pytorch" else None
+    program = torch_launcher(command) if command and wanted.framework == "pytorch" else None
     layer = wanted.options.value_of("distribution")
     if program is None or layer == "horovod" or request.application.app_type in ("mpi", "hpc"):
         return request, ()
-    found = without_starter(command, program)
+    found = strip_launcher(command, program)
     if found is None:
         return request, ()
     said = options_of(found[1])

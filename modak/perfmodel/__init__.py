@@ -7,7 +7,7 @@ order. ``docs/architecture.md`` says what the other modules are for.
    cells in which one count varies are a curve (``parts``) of median costs over sizes (``curves``). To each curve all functions of a library
    (``forms``) are fitted, and weighed by how well each foretold sizes that were hidden from it (``scaling``). Curves are stored.
 2. :class:`~modak.perfmodel.predict.Predictor`: in what does each curve differ from the question (``questions``), which spread of log cost
-   does that add (``unlikeness``), and which curve is nearest (``matching``)?
+   does that add (``dissimilarity``), and which curve is nearest (``matching``)?
 3. :class:`~modak.perfmodel.nearest.NearestAnswer`: the measured cost at a measured size, else the forecast of that curve (``forecasts``, by
    ``scaling`` and its ``relatives``), times the ratio of workers or hardware (``ratios``). The interval is what such forecasts were off by
    (``intervals``), with the spread of step 2 in quadrature. The basis says which of these it was. For a layout that nobody ran, other
@@ -16,7 +16,7 @@ order. ``docs/architecture.md`` says what the other modules are for.
 """
 
 from modak.perfmodel.fitting.curves import Curve, fit
-from modak.perfmodel.matching.devices import NodePower, Power, Used
+from modak.perfmodel.matching.devices import NodePower, NodeUse, Power
 from modak.perfmodel.matching.questions import Question
 from modak.perfmodel.predict import Predictor, portions, predict
 from modak.perfmodel.predictions import Portion, Predictions
@@ -26,12 +26,12 @@ from modak.perfmodel.wording import describe
 __all__ = [
     "Curve",
     "NodePower",
+    "NodeUse",
     "Portion",
     "Power",
     "Predictions",
     "Predictor",
     "Question",
-    "Used",
     "describe",
     "fit",
     "portions",

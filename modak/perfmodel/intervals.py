@@ -83,36 +83,36 @@ PUBLISHED: Final = Calibration(
 was corrected for :func:`beyond_sizes` on the 198 series of seven collections (decision 90)."""
 
 
-class Sides(NamedTuple):
+class HalfWidths(NamedTuple):
     """The two half-widths of intervals in log cost, arrays of one shape: from ``value / e^below`` to ``value * e^above``."""
 
     below: Array
     above: Array
 
     @classmethod
-    def joined(cls, several: Iterable[Sides]) -> Sides:
+    def joined(cls, several: Iterable[HalfWidths]) -> HalfWidths:
         """Those of several arrays, in a row."""
         return cls(*(np.concatenate(side) for side in zip(*several, strict=True)))
 
-    def at(self, places: Ints | slice | int) -> Sides:
+    def at(self, places: Ints | slice | int) -> HalfWidths:
         """Those at some places."""
         return self.each(lambda side: side[places])
 
-    def where(self, here: Flags, otherwise: Sides) -> Sides:
+    def where(self, here: Flags, otherwise: HalfWidths) -> HalfWidths:
         """These ``here``, and others elsewhere."""
         return self.each(lambda one, other: np.where(here, one, other), otherwise)
 
-    def widened(self, doubt: npt.ArrayLike) -> Sides:
+    def widened(self, doubt: npt.ArrayLike) -> HalfWidths:
         """Both sides, with a further half-width in quadrature."""
         return self.each(lambda side: np.hypot(side, doubt))
 
-    def at_level(self, level: float) -> Sides:
+    def at_level(self, level: float) -> HalfWidths:
         """Those of the intervals that contain the next run with this probability; these are of 90 %."""
         return self.each(lambda side: side * stretch(level))
 
-    def each(self, change: Callable[..., Any], *others: Sides) -> Sides:
+    def each(self, change: Callable[..., Any], *others: HalfWidths) -> HalfWidths:
         """Both sides changed, by a function of this side and of the same side of the ``others``."""
-        return Sides(*map(change, self, *others))
+        return HalfWidths(*map(change, self, *others))
 
     @property
     def middle(self) -> Array:
@@ -124,7 +124,7 @@ class Sides(NamedTuple):
         return np.asarray((miss <= self.above) & (miss >= -self.below))
 
 
-def half_widths(forecast: Forecast, calibration: Calibration = PUBLISHED) -> Sides:
+def half_widths(forecast: Forecast, calibration: Calibration = PUBLISHED) -> HalfWidths:
     """The half-widths of the 90 % interval on both sides.
 
     Beyond the measured sizes an interval is never narrower than between them; from one doubling on, this minimum grows by
@@ -145,7 +145,7 @@ def half_widths(forecast: Forecast, calibration: Calibration = PUBLISHED) -> Sid
         above = above + math.log(LOSS) * np.asarray(forecast.crowded)
         if forecast.sizes == 1:
             above = above + larger * np.log(np.where(forecast.crowded, CROWDED_AFTER_ONE, LOSS_AFTER_ONE))
-    return Sides(below, above).each(lambda side: np.minimum(np.exp(side), MOST))
+    return HalfWidths(below, above).each(lambda side: np.minimum(np.exp(side), MOST))
 
 
 def beyond_sizes(rows: Array, coefficients: tuple[float, ...]) -> Array:
@@ -156,24 +156,24 @@ def beyond_sizes(rows: Array, coefficients: tuple[float, ...]) -> Array:
     return np.asarray(np.maximum(np.exp(rows @ np.array(coefficients)) - LEAST, LEAST))
 
 
-def bound(value: Array, width: Sides, probability: float) -> Array:
+def bound(value: Array, width: HalfWidths, probability: float) -> Array:
     """The value that is not exceeded with a probability in (0, 1), by the half-widths of the 90 % interval; else raises ``ValueError``."""
     reach = stretch(abs(2 * probability - 1))
     return np.asarray(value * np.exp(reach * width.above if probability > 0.5 else -reach * width.below))
 
 
-class Longer(NamedTuple):
+class TruncatedForecast(NamedTuple):
     """Predicted values with the half-widths of their intervals, of which some are known to be longer than something that was seen."""
 
     value: Array
-    width: Sides
+    width: HalfWidths
     than: Array
     """What each is known to exceed; 0: nothing is known."""
 
-    def interval(self) -> tuple[Array, Sides]:
+    def interval(self) -> tuple[Array, HalfWidths]:
         """The medians, and the half-widths of the 90 % intervals."""
         lower, value, upper = map(self.bound, (0.05, 0.5, 0.95))
-        return value, Sides(np.log(value / lower), np.log(upper / value)).where(self.than > 0, self.width)
+        return value, HalfWidths(np.log(value / lower), np.log(upper / value)).where(self.than > 0, self.width)
 
     @property
     def refuted(self) -> Flags:

@@ -14,8 +14,8 @@ import numpy as np
 from modak.arrays import Array
 from modak.dsl import Basis
 from modak.facts import Layout
+from modak.perfmodel.fitting.cellgroups import on_node
 from modak.perfmodel.fitting.curves import FEW_SIZES
-from modak.perfmodel.fitting.parts import on_node
 from modak.perfmodel.forecasting.forecasts import Forecasts
 from modak.perfmodel.forecasting.repeats import RERUN_SPREAD
 from modak.perfmodel.intervals import Z90

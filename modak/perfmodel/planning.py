@@ -17,8 +17,8 @@ import numpy as np
 
 from modak.arrays import Array
 from modak.facts import Layout, SeriesKey
+from modak.perfmodel.fitting.cellgroups import Scale
 from modak.perfmodel.fitting.curves import Curve, fitted
-from modak.perfmodel.fitting.parts import Scale
 from modak.perfmodel.forecasting.repeats import RERUN_SPREAD
 from modak.perfmodel.intervals import Z90
 

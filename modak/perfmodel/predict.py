@@ -19,9 +19,9 @@ from modak.perfmodel.forecasting.forecasts import Forecasts
 from modak.perfmodel.laws import problems
 from modak.perfmodel.matching.devices import Power
 from modak.perfmodel.matching.matching import Matcher, places_by_nearest
-from modak.perfmodel.matching.questions import Question, closed
+from modak.perfmodel.matching.questions import Question, with_switches_off
 from modak.perfmodel.nearest import NearestAnswer
-from modak.perfmodel.predictions import Portion, Predictions, nothing_known, together
+from modak.perfmodel.predictions import Portion, Predictions, merge_portions, nothing_known
 
 FAR_DOUBLINGS: Final = 4.0
 """More than this many doublings beyond the measured sizes a prediction is hardly more than a guess, and warnings say so."""
@@ -55,12 +55,12 @@ class Predictor:
     def predictions(self, question: Question, nodes: npt.ArrayLike) -> Predictions:
         """The predictions on some of the ``nodes`` (any shape), as :func:`predict` has them."""
         count = np.atleast_1d(np.asarray(nodes, dtype=np.float64))
-        return together(self.portions(question, count.ravel()), count.shape)
+        return merge_portions(self.portions(question, count.ravel()), count.shape)
 
     def portions(self, question: Question, nodes: npt.ArrayLike) -> list[Portion]:
         """The predictions on some of the ``nodes [n]``, apart by the results on which they rest."""
         count = np.asarray(nodes, dtype=np.float64)
-        asked = problems.without_names(closed(self._curves, question), self._curves)
+        asked = problems.without_names(with_switches_off(self._curves, question), self._curves)
         found = self._matcher.matches(self._curves, asked)
         if not found:
             return [Portion(np.arange(count.size), nothing_known(count.size))]

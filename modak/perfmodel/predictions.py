@@ -26,7 +26,7 @@ class Predictions:
     """
 
     value: Array
-    width: intervals.Sides
+    width: intervals.HalfWidths
     basis: tuple[Basis, ...]
     doublings: Array
     curve: Curve | None = None
@@ -73,7 +73,7 @@ def all_of(basis: Basis, count: int) -> tuple[Basis, ...]:
 def nothing_known(count: int) -> Predictions:
     """So many sizes of which nothing is known."""
     nothing = np.full(count, np.nan)
-    return Predictions(nothing, intervals.Sides(nothing, nothing), all_of("none", count), np.zeros(count))
+    return Predictions(nothing, intervals.HalfWidths(nothing, nothing), all_of("none", count), np.zeros(count))
 
 
 class Portion(NamedTuple):
@@ -84,7 +84,7 @@ class Portion(NamedTuple):
     found: Predictions
 
 
-def together(portions: Sequence[Portion], shape: tuple[int, ...]) -> Predictions:
+def merge_portions(portions: Sequence[Portion], shape: tuple[int, ...]) -> Predictions:
     """The predictions of all sizes, as arrays of a shape. What they rest on is told of the first size alone."""
     places = np.concatenate([one.places for one in portions])
     found, order = [one.found for one in portions], np.argsort(places)
@@ -94,22 +94,22 @@ def together(portions: Sequence[Portion], shape: tuple[int, ...]) -> Predictions
     return replace(
         of_first,
         value=np.concatenate([each.value for each in found])[order].reshape(shape),
-        width=intervals.Sides.joined(each.width for each in found).each(lambda side: side[order].reshape(shape)),
+        width=intervals.HalfWidths.joined(each.width for each in found).each(lambda side: side[order].reshape(shape)),
         basis=tuple(basis[place] for place in order.tolist()),
         doublings=np.concatenate([each.doublings for each in found])[order].reshape(shape),
     )
 
 
-def surest(options: Sequence[Sequence[Portion]]) -> list[Portion]:
+def narrowest(options: Sequence[Sequence[Portion]]) -> list[Portion]:
     """For each size the option with the narrowest interval."""
-    option = np.argmin([together(portions, (-1,)).width.above for portions in options], axis=0)
+    option = np.argmin([merge_portions(portions, (-1,)).width.above for portions in options], axis=0)
     chosen = ((each, np.flatnonzero(option[each.places] == at)) for at, portions in enumerate(options) for each in portions)
     return [Portion(each.places[here], each.found.at(here)) for each, here in chosen if here.size]
 
 
 def of_whole_time(
-    width: intervals.Sides, time: Array, start_up: npt.ArrayLike, doubt: npt.ArrayLike, own: npt.ArrayLike
-) -> intervals.Sides:
+    width: intervals.HalfWidths, time: Array, start_up: npt.ArrayLike, doubt: npt.ArrayLike, own: npt.ArrayLike
+) -> intervals.HalfWidths:
     """Half-widths of the interval of the log of a whole ``time``, from those of its work.
 
     ``start_up`` seconds of the time, with a standard deviation ``doubt``, are start-up. ``own``: whether that was measured in the
@@ -120,8 +120,8 @@ def of_whole_time(
 
 
 def of_other_length(
-    width: intervals.Sides, value: Array, scale: npt.ArrayLike, start_up: npt.ArrayLike, doubt: npt.ArrayLike
-) -> tuple[Array, intervals.Sides]:
+    width: intervals.HalfWidths, value: Array, scale: npt.ArrayLike, start_up: npt.ArrayLike, doubt: npt.ArrayLike
+) -> tuple[Array, intervals.HalfWidths]:
     """The time of a run with ``scale`` times the work of one that takes ``value`` seconds, and the half-widths of its log.
 
     ``start_up`` seconds of that one, with a standard deviation ``doubt``, are start-up, but never most of it: where more nodes were not

@@ -14,7 +14,7 @@ from modak.perfmodel.matching.questions import unlike_attributes
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.predictions import Predictions
 from modak.results.filters import PARAMETER
-from modak.text.amounts import counted, listed, span
+from modak.text.amounts import counted, format_duration, join_names
 
 A_GUESS: Final = "treat the time as a guess, and measure sizes in between first"
 """Said of a time that is more than :data:`FAR_DOUBLINGS` away from what was measured."""
@@ -47,7 +47,7 @@ def transfer_source(found: Predictions, curves: Sequence[Curve]) -> str:
     parts = [f"from {source} with {_said(found.curve, found.differences)}"] if found.differences else []
     if relatives:
         said = list(dict.fromkeys(_said(curve, _apart(curve, found.curve)) for curve in relatives))
-        parts.append(f"{'together ' if parts else ''}with those of {listed(said, MOST_SAID, '; ')}")
+        parts.append(f"{'together ' if parts else ''}with those of {join_names(said, MOST_SAID, '; ')}")
     return "".join(f"; {part}" for part in parts)
 
 
@@ -58,7 +58,7 @@ def _varied(curves: Sequence[Curve]) -> str:
     for name, text in (pair for curve in curves for pair in curve.series.params.items()):
         values.setdefault(name, set()).add(magnitude(text))
     names = [PARAMETER + name for name, each in values.items() if None not in each and len(each) > 1 and name not in LENGTHS]
-    return f"{'values' if len(names) == 1 else 'combinations'} of {listed(names, MOST_SAID)}" if names else "problem sizes"
+    return f"{'values' if len(names) == 1 else 'combinations'} of {join_names(names, MOST_SAID)}" if names else "problem sizes"
 
 
 def of_open(found: Predictions, several: Mapping[str, int]) -> str:
@@ -76,7 +76,7 @@ def of_open(found: Predictions, several: Mapping[str, int]) -> str:
 
 def of_stop(least: float) -> str:
     """What a run that was stopped tells of a prediction: that it takes longer than ``least`` seconds; nothing for 0."""
-    return f"; more than {span(least)} by a stopped run" if least else ""
+    return f"; more than {format_duration(least)} by a stopped run" if least else ""
 
 
 def of_system(found: Predictions, asked: str | None) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, get_args
 from pydantic import AfterValidator, ConfigDict, StrictBool, StringConstraints
 
 from modak import plugins
-from modak.choosing.wishes import graph_compilers
+from modak.choosing.requirements import graph_compilers
 from modak.errors import Conflict, RequestError, unknown
 from modak.facts import ARCHITECTURES, Condition, Fact, Facts, HostMpi, Image, ImageLabels, Rule, StorageClass
 from modak.rules import NO_APPLICATION_VERSION

@@ -45,7 +45,7 @@ def text_for(made: Recipe, runtime: str) -> tuple[str, str]:
     return written(made, form), "Dockerfile" if form == "dockerfile" else made.image_file.removesuffix(".sif") + ".def"
 
 
-def cautions(made: Recipe, form: Form) -> tuple[str, ...]:
+def recipe_warnings(made: Recipe, form: Form) -> tuple[str, ...]:
     """What to know before building it, one line each: what may change between builds, and what was never built."""
     return _notes(made, _body(made, form))
 

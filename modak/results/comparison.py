@@ -12,8 +12,8 @@ from statistics import median, variance
 from typing import Any, Final
 
 from modak.errors import RequestError
-from modak.facts import same_name
-from modak.perfmodel.fitting.merging import same_label
+from modak.facts import canonical_name
+from modak.perfmodel.fitting.merging import canonical_label
 from modak.results.failures import STOPPED
 from modak.results.metrics import metric
 
@@ -107,7 +107,7 @@ def _equal(
     return groups
 
 
-def spelt_alike(rows: Iterable[Mapping[str, Any]], by: str, values: Sequence[str], own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def unify_spellings(rows: Iterable[Mapping[str, Any]], by: str, values: Sequence[str], own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """The rows, in which texts that mean the same are spelt as in the first of them, or as in ``values`` of the column ``by``.
 
     ``own``: the names of systems by all of their names (:func:`modak.facts.own_names`). Raises :class:`modak.errors.RequestError` for two
@@ -116,7 +116,7 @@ def spelt_alike(rows: Iterable[Mapping[str, Any]], by: str, values: Sequence[str
 
     @cache
     def meaning(column: str, text: str) -> tuple[str, Any]:
-        return column, same_label(column, own.get(same_name(text), text) if column == "system" else text)
+        return column, canonical_label(column, own.get(canonical_name(text), text) if column == "system" else text)
 
     first = {meaning(by, value): value for value in values}
     if len(first) < len(values):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from modak.errors import RequestError, nearest_of_many, unknown
-from modak.facts import SeriesKey, same_name
+from modak.facts import SeriesKey, canonical_name
 from modak.facts.results import FLAGS, NUMBERS
 
 COLUMNS: Final = tuple(name for name in SeriesKey.model_fields if name not in ("params", "unit", *FLAGS, *NUMBERS))
@@ -35,5 +35,5 @@ def none_of(filters: Mapping[str, str], names_in: Callable[[str], Collection[str
 def _meant(column: str, text: str, known: Collection[str]) -> str | None:
     """The known name that is probably meant by a text in a filter; ``None``: it is one, or like none."""
     if column == "system":
-        text, known = same_name(text), set(map(same_name, known))
+        text, known = canonical_name(text), set(map(canonical_name, known))
     return None if text in known else nearest_of_many(text, known)

@@ -16,7 +16,7 @@ from typing import Final
 
 from modak.facts import Layout
 from modak.grouping import grouped
-from modak.text.amounts import counted, plain
+from modak.text.amounts import counted, format_number
 
 FACTOR: Final = 30.0
 """A value that is off by more than this factor is suspect: two values a factor of 1000 apart are each off by 31.6 from their middle.
@@ -240,6 +240,6 @@ def _far(log_ratio: float) -> bool:
 
 def _in_another_unit(log_ratio: float, who: str, rate: bool) -> str:
     """The reason in words, for the value that users see; ``log_ratio`` is that of the cost."""
-    factor = plain(math.exp(abs(log_ratio)))
+    factor = format_number(math.exp(abs(log_ratio)))
     more = (log_ratio >= 0) != rate
     return f"{f'{factor} times' if more else f'1/{factor} of'} what {who}; wrong unit?"

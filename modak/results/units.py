@@ -138,10 +138,10 @@ def known_unit(text: str) -> Unit | None:
     return _UNITS.get(plain) or _UNITS.get("/".join(map(_small, plain.split("/")))) or _rate(plain) or _time_for(plain)
 
 
-def of_each(text: str) -> tuple[str, str] | None:
+def per_part_rate(text: str) -> tuple[str, str] | None:
     """Of a rate of each node, rank or GPU the unit of all of them together, and of which it is; ``None``: the text is none.
 
-    >>> of_each("tok/s/gpu"), of_each("TFLOP/s per node"), of_each("ms/step/GPU"), of_each("tokens/s")
+    >>> per_part_rate("tok/s/gpu"), per_part_rate("TFLOP/s per node"), per_part_rate("ms/step/GPU"), per_part_rate("tokens/s")
     (('tok/s', 'gpu'), ('TFLOP/s', 'node'), None, None)
     """
     found = _OF_ONE.fullmatch(_PER.sub("/", text[:_LONGEST]))
@@ -150,9 +150,9 @@ def of_each(text: str) -> tuple[str, str] | None:
     return (found[1], part) if found and part and known and known.kind == "throughput" else None
 
 
-def of_all(text: str) -> str:
+def aggregate_unit(text: str) -> str:
     """The unit of all of them together, of a rate of each node, rank or GPU; else the text."""
-    each = of_each(text)
+    each = per_part_rate(text)
     return each[0] if each else text
 
 

@@ -13,7 +13,7 @@ from modak.jobs.spec import JobSpec, Resources
 from modak.schedulers.header import Directives, clauses, flags, mib, note, with_site
 from modak.schedulers.notices import named_taken, no_option
 from modak.schedulers.qsub import DEPENDENCIES, SHELL, Pbs, common_options, common_warnings, job_name, site_resources, walltime
-from modak.text.amounts import size
+from modak.text.amounts import format_bytes
 from modak.text.hosts import expand_nodes
 
 LONGEST_NAME: Final = 15
@@ -95,8 +95,8 @@ def _memory_left_out(has: Resources, memory: int) -> Notice:
     why = "Torque applies mem to single-node jobs only: left out; use memory per core (pmem)"
     if memory != has.memory_share:
         return note("memory_per_node", why)
-    part = f"jobs that ask for no memory get less than {size(memory)} of each node, the part of their cores"
-    return note("memory_per_core", f"not given: {part}. {why}: that part is {size(memory / has.cores_per_node)} per core")
+    part = f"jobs that ask for no memory get less than {format_bytes(memory)} of each node, the part of their cores"
+    return note("memory_per_core", f"not given: {part}. {why}: that part is {format_bytes(memory / has.cores_per_node)} per core")
 
 
 def _warnings(job: JobSpec, array: str | None) -> Iterator[Notice]:

@@ -1,1 +1,2 @@
-"""How a job is written for bash and for its scheduler. :mod:`modak.script.job` assembles a script, :mod:`modak.script.gate` checks it."""
+"""How a job is written for bash and for its scheduler. :mod:`modak.script.job` assembles a script, :mod:`modak.script.checker` checks
+it."""

@@ -1,7 +1,7 @@
 """Lines of bash, each with its meaning: the text, and the events that a parser must find in it.
 
 A :class:`Line` is made from words, never by pasting text together. Its events are recorded when it is made, so that
-:mod:`modak.script.gate` can compare the finished script with them. Of text of MODAK's own that is not a plain command
+:mod:`modak.script.checker` can compare the finished script with them. Of text of MODAK's own that is not a plain command
 the parser finds the events: :func:`modak.script.shelltext.ours`.
 """
 

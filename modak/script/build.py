@@ -197,7 +197,7 @@ def _folder(source: str) -> str:
 
 
 def delimiter(text: str) -> str:
-    """The last line of a here-document: a hash of the text, which the text cannot contain (otherwise the gate would refuse the script).
+    """The last line of a here-document: a hash of the text, which the text cannot contain (otherwise the checker would refuse the script).
 
     >>> delimiter("RUN make")
     'MODAK_7ddbb5a26e6dbd2f'

@@ -1,7 +1,7 @@
 """The script of a job: header, environment, checks, rules, command.
 
 The order of the parts is decided in :func:`_body`, and for those that are the same in all runs of a configuration in
-:mod:`modak.script.surroundings`. docs/scripts.md describes each part. :mod:`modak.script.gate` checks the finished text.
+:mod:`modak.script.surroundings`. docs/scripts.md describes each part. :mod:`modak.script.checker` checks the finished text.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 from modak.dsl import Notice
 from modak.errors import Conflict, RequestError
 from modak.jobs.spec import JobSpec, changed
-from modak.jobs.starters import COMMAND, SEVERAL
+from modak.jobs.userlauncher import COMMAND, SEVERAL
 from modak.launchers import Launcher
 from modak.launchers.family import OTHER_MPI
 from modak.launchers.jsrun import beside
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, command_line, continued, either, installed, need, quiet, run
-from modak.script.ending import ended, ending
+from modak.script.exittrap import done_mark, exit_trap
 from modak.script.parts import WRITTEN, Script, finish, preamble, section
 from modak.script.shelltext import placeholders, rule_fault
 from modak.script.staging import one_target, scratch, stage_in, stage_out, targets
@@ -69,7 +69,7 @@ def _body(job: JobSpec, scheduler: Scheduler, launcher: Launcher, around: Surrou
     return (
         *preamble(scheduler.submit_dir, scheduler.submit[0]),
         *timer(job, scheduler),  # before the trap at exit: a process that is ended as it begins would run that, too
-        *ending(job, scheduler, timed(job, scheduler)),
+        *exit_trap(job, scheduler, timed(job, scheduler)),
         *around.lines,
         *(() if job.pre else starter),
         *scratch(job, scheduler),
@@ -85,7 +85,7 @@ def _body(job: JobSpec, scheduler: Scheduler, launcher: Launcher, around: Surrou
         *stage_out(job),
         *_command("after the run, on the first node", job.post, "application.post-execution"),
         *rules(job, "after"),
-        *ended(job, timed(job, scheduler)),
+        *done_mark(job, timed(job, scheduler)),
     )
 
 

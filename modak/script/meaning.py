@@ -1,7 +1,7 @@
 """What bash text does, as an independent parser reads it (tree-sitter's grammar of bash): events, as :mod:`modak.script.bash` has them.
 
 Each node of the syntax tree has at most one event. The kinds of nodes that need a reader are in :data:`_READERS`; a kind that nobody
-thought of gives an event under its own name, so that :mod:`modak.script.gate` refuses it where it was not planned.
+thought of gives an event under its own name, so that :mod:`modak.script.checker` refuses it where it was not planned.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Unparsable(ValueError):
     """Text that the parser cannot read as bash."""
 
 
-def meaning(text: str) -> list[Event]:
+def parse_events(text: str) -> list[Event]:
     """Events of a text, in its order. Raises :class:`Unparsable`.
 
-    >>> meaning("A=1 && ls $HOME >out")
+    >>> parse_events("A=1 && ls $HOME >out")
     [('set', 'A', ('1',)), ('&&',), ('command', ('ls',), (Expansion(text='HOME'),)), ('redirect', '', '>', ('out',))]
     """
     from tree_sitter import Parser

@@ -12,7 +12,7 @@ from modak.dsl import Notice
 from modak.errors import RequestError
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
-from modak.script import gate
+from modak.script import checker
 from modak.script.bash import BLANK, STOP, Line, comment, either, export, installed, need, run
 from modak.script.shelltext import ours
 from modak.text.faults import fault_in
@@ -43,7 +43,7 @@ def finish(job: JobSpec, scheduler: Scheduler, body: Iterable[Line], warnings: I
     submit = f"# submit: {' '.join(scheduler.submit)} FILE, from the folder of the program's files: relative paths start there\n"
     first = f"# image: {image}\n" if image else ""
     head = f"#!/bin/bash\n{shown}{WRITTEN}\n{first}{submit}{plan}"
-    text = gate.check_script(head, header.options, [*body], scheduler.prefix)
+    text = checker.check_script(head, header.options, [*body], scheduler.prefix)
     return Script(text, (*header.warnings, *warnings))
 
 
@@ -63,7 +63,7 @@ def preamble(submit_dir: str | None, only_by: str | None = None) -> tuple[Line, 
         *((ours(f'cd -- "${{{submit_dir}:{otherwise}}}"'),) if submit_dir else ()),
         ours(_STOP),
     )
-    return (gate.sound(lines),)
+    return (checker.checked(lines),)
 
 
 def section(title: str, lines: Iterable[Line] = ()) -> tuple[Line, ...]:

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
-from modak.script import gate
+from modak.script import checker
 from modak.script.bash import Line, function
-from modak.script.meaning import Unparsable, meaning
+from modak.script.meaning import Unparsable, parse_events
 from modak.text.grammar import UNSOUND
 
 PLACEHOLDERS: Final[Mapping[str, str]] = {"preferred_storage_location": "MODAK_STORAGE", "BUILD_PARALLELISM": "BUILD_PARALLELISM"}
@@ -32,13 +32,13 @@ def rule_fault(text: str) -> str:
     """
     if UNSOUND.search(text):
         return "it contains control characters (for instance a carriage return)"
-    if any(map(gate.is_directive, text.split("\n"))):
+    if any(map(checker.is_directive, text.split("\n"))):
         return "it contains scheduler options, which are ignored after the first command"
     if unknown := [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]:
         return f"it contains the placeholder {{{{{unknown[0]}}}}}; known: {', '.join(sorted(PLACEHOLDERS))}"
     try:
         inside = function("modak_rule", code(text))
-        closed = meaning(inside.text) == list(inside.events)
+        closed = parse_events(inside.text) == list(inside.events)
     except Unparsable as error:
         return f"it cannot be checked as bash: {error}"
     return "" if closed else "it has a } without its {"
@@ -77,14 +77,14 @@ def with_lines(text: str, kinds: Collection[str]) -> str:
 def ours(text: str) -> Line:
     """Shell text of MODAK's own, without any value of a request; the parser itself finds its events."""
     whole = text.strip("\n")
-    return Line(whole, tuple(meaning(whole)))
+    return Line(whole, tuple(parse_events(whole)))
 
 
 @lru_cache(maxsize=256)
 def code(text: str) -> Line:
     """Trusted shell text; the parser itself finds its events."""
     whole = substituted(text).strip("\n")
-    return Line(whole, tuple(meaning(whole)))
+    return Line(whole, tuple(parse_events(whole)))
 
 
 def placeholders(text: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from modak.errors import Conflict
 from modak.jobs.spec import Copy, JobSpec, Staging
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, command_line, export, need, require, run, shell_function
-from modak.script.ending import NOW, is_array, log_of, task
+from modak.script.exittrap import NOW, is_array, log_of, task
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_parts
 from modak.text.words import Word, lead, shell, variable, variables, word

@@ -21,7 +21,7 @@ from modak.launchers.family import library_environment
 from modak.launchers.jsrun import beside
 from modak.runtimes import Runtime
 from modak.schedulers import Scheduler
-from modak.script import gate
+from modak.script import checker
 from modak.script.affinity import affinity
 from modak.script.bash import (
     Line,
@@ -198,7 +198,7 @@ def _wrapped(runtime: Runtime, job: JobSpec) -> tuple[tuple[Word, ...], Mapping[
 
 
 def _sound(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-    return (gate.sound(lines),) if lines else ()
+    return (checker.checked(lines),) if lines else ()
 
 
 def _seen(job: JobSpec, variables: Mapping[str, str]) -> Mapping[str, str]:

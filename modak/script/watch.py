@@ -8,7 +8,7 @@ from modak.dsl import Signal
 from modak.jobs.spec import JobSpec
 from modak.schedulers import Scheduler
 from modak.script.bash import Line, assign, behind, command_line, into, quiet, run, shell_function
-from modak.script.ending import NOW, log_of, names_run, reads_output, report_of
+from modak.script.exittrap import NOW, log_of, names_run, reads_output, report_of
 from modak.script.parts import section
 from modak.script.shelltext import ours, with_lines
 from modak.script.staging import gather_log

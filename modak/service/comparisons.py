@@ -12,7 +12,7 @@ from modak.errors import DataError, NotFound, RequestError, UnknownName, unknown
 from modak.ingest.columns import COLUMNS, canonical, is_known
 from modak.ingest.values import reader
 from modak.results import shifts
-from modak.results.comparison import ASIDE, also_differ, compare, spelt_alike
+from modak.results.comparison import ASIDE, also_differ, compare, unify_spellings
 from modak.results.filters import none_of
 from modak.text.documents import Json
 
@@ -35,11 +35,11 @@ def comparison(
     """
     by, seen, told = _column(column), set[str](), set[str]()
     if by == WHEN and not values:
-        alike = spelt_alike(rows(), by, (), own)
+        alike = unify_spellings(rows(), by, (), own)
         return _shifts(_noting(alike, by, seen, told), lambda: _refuse_unseen(by, seen, told, filters, names_in))
     if when := _date(values) if by == WHEN else None:
         values = [f"before {when}", f"since {when}"]
-    alike_by = partial(spelt_alike, by=by, values=values, own=own)
+    alike_by = partial(unify_spellings, by=by, values=values, own=own)
 
     def chosen() -> Iterator[Mapping[str, Any]]:
         return alike_by(_parted(rows(), when, values) if when else rows())

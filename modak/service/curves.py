@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from modak.choosing.wishes import graph_compilers
+from modak.choosing.requirements import graph_compilers
 from modak.errors import NotFound, RequestError, UnknownName, spelt_otherwise
-from modak.facts import System, other_spellings, same_name, same_text
+from modak.facts import System, canonical_name, canonical_text, other_spellings
 from modak.perfmodel import Curve
 from modak.service import records
 from modak.store import Store
@@ -23,7 +23,7 @@ def accuracy(
     store: Store, facts: Prepared, holdout: str, application: str | None, system: str | None, level: float, go_on: Callable[[], None]
 ) -> Json:
     """See :meth:`modak.service.Service.evaluate`."""
-    from modak.perfmodel.validation.holdout import least_sizes, prove
+    from modak.perfmodel.validation.holdout import cross_validate, least_sizes
 
     try:
         least_sizes(holdout)
@@ -32,7 +32,7 @@ def accuracy(
     curves, notes = _of_application(store, application)
     judged = {id(curve) for curve in _of_system(curves, system, facts.systems)}
     try:
-        proof = prove(curves, holdout, level, lambda curve: id(curve) in judged, go_on)
+        proof = cross_validate(curves, holdout, level, lambda curve: id(curve) in judged, go_on)
     except ValueError as error:
         raise NotFound(str(error), field="holdout") from None
     return {**proof.as_json(), "notes": notes}
@@ -42,7 +42,7 @@ def lines(
     store: Store, facts: Prepared, models: Sequence[str], application: str | None, system: str | None, level: float, most: int
 ) -> Json:
     """See :meth:`modak.service.Service.lines`."""
-    from modak.perfmodel.lines import in_pictures, plot_lines, title
+    from modak.perfmodel.plotlines import in_pictures, plot_lines, title
 
     if models and (application, system) != (None, None):
         raise RequestError("ids of models name what is drawn: give no application or system beside them", field="model")
@@ -75,7 +75,7 @@ def _of_application(store: Store, application: str | None) -> tuple[list[Curve],
     """The curves of an application, or of all; and a note if they are those of another spelling."""
     if application is None:
         return list(store.models()), []
-    name = same_text(application.strip())
+    name = canonical_text(application.strip())
     if curves := store.models(name):
         return list(curves), []
     known = store.applications()
@@ -89,10 +89,10 @@ def _of_system(curves: Sequence[Curve], system: str | None, systems: Mapping[str
     """The curves of a system by any of its names, or all."""
     if system is None:
         return list(curves)
-    wanted = same_name(system)
-    each = (frozenset(map(same_name, (one.name, *one.aliases))) for one in systems.values())
+    wanted = canonical_name(system)
+    each = (frozenset(map(canonical_name, (one.name, *one.aliases))) for one in systems.values())
     names = next((own for own in each if wanted in own), {wanted})
-    kept = [curve for curve in curves if same_name(curve.series.system) in names]
+    kept = [curve for curve in curves if canonical_name(curve.series.system) in names]
     if not kept:
         raise UnknownName("system", system, {curve.series.system for curve in curves if curve.series.system}, field="system")
     return kept

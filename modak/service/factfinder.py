@@ -8,13 +8,13 @@ from itertools import chain
 from typing import Final
 
 from modak.cache import Cache
-from modak.choosing.measured import agreeing
+from modak.choosing.measured import compatible_curves
 from modak.choosing.openswitch import left_open
 from modak.choosing.problem import as_spelt
 from modak.dsl import Request
-from modak.facts import Facts, parameters, same_name
+from modak.facts import Facts, canonical_name, parameters
 from modak.perfmodel.unmeasured.configurations import MeasuredRuns, by_configuration, numbers_of
-from modak.perfmodel.unmeasured.unseen import told_elsewhere
+from modak.perfmodel.unmeasured.unseen import transferable_metrics
 from modak.prepared import Prepared
 from modak.service.factcache import FactCache, Switches
 from modak.store import Store
@@ -69,9 +69,9 @@ class FactFinder:
         work = request.optimisation.workload
         numbers = numbers_of(work.params)
         curves_from = partial(estimated_curves, str(request.workload_name), work.named, batch=work.batch_size)
-        own = frozenset(map(same_name, facts.systems))
+        own = frozenset(map(canonical_name, facts.systems))
         here = {names: self._runs(facts, "system", min(names & own or names)) for names in places}
-        metrics = {names: measured.metrics if facts.models else told_elsewhere(measured, numbers) for names, measured in here.items()}
+        metrics = {names: measured.metrics if facts.models else transferable_metrics(measured, numbers) for names, measured in here.items()}
         left = [names for names in places if metrics[names]]
         estimated = [curves_from(names, measured) for names, measured in here.items() if names not in left]
         everywhere = self._runs(facts, "metric", *sorted(frozenset().union(*metrics.values())))
@@ -103,5 +103,5 @@ def _untried(request: Request, facts: Facts, *, everywhere: bool = False) -> tup
     name = request.target.name
     asked = (name,) if name else tuple(facts.systems) if everywhere else ()
     places = (Target(name=one, system=find_system(one, facts)).names for one in asked)
-    run = {same_name(curve.series.system) for curve in agreeing(facts.models, request)}
+    run = {canonical_name(curve.series.system) for curve in compatible_curves(facts.models, request)}
     return tuple(names for names in places if names.isdisjoint(run))

@@ -9,13 +9,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import NotFound, UnknownName, did_you_mean
-from modak.facts import Fact, Result, same_image, same_name
+from modak.facts import Fact, Result, canonical_image, canonical_name
 from modak.facts.results import FLAGS, NUMBERS
 from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.store import LoadReport, Page
 from modak.store.audit import Entry
-from modak.store.values import Item, Judged, Replaced
+from modak.store.values import Item, JudgementReport, ReplacedResult
 from modak.text.documents import Json
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def item_called(name: str, items: Sequence[Json], key: str, what: str) -> Json:
     Raises :class:`~modak.errors.UnknownName`.
     """
     by_name = {item[key]: item for item in items}
-    by_folded_name = {same_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
-    found = by_name.get(name) or by_folded_name.get(same_name(same_image(name)))
+    by_folded_name = {canonical_name(other): item for item in items for other in (*item.get("aliases", ()), item[key])}
+    found = by_name.get(name) or by_folded_name.get(canonical_name(canonical_image(name)))
     if found is None:
         raise UnknownName(what, name, by_name, field="name")
     return found
@@ -54,7 +54,7 @@ def report(of: LoadReport, notes: Sequence[str]) -> Json:
     return {name: value for name, value in vars(of).items() if name not in lists} | lists
 
 
-def judged(outcome: str, of: Judged) -> Json:
+def judged(outcome: str, of: JudgementReport) -> Json:
     """What a judgement changed: the number of results, called ``outcome``, and which others look right or wrong since."""
     return {outcome: of.count, **{name: value for name, value in asdict(of).items() if name != "count"}}
 
@@ -70,7 +70,7 @@ def page(of: Page[Item], shown: Callable[[Item], Json]) -> Json:
     return {"items": [shown(item) for item in of.items]} | ({"next": of.next} if of.next else {})
 
 
-def replaced(item: Replaced) -> Json:
+def replaced(item: ReplacedResult) -> Json:
     """A result that was replaced: when, by whom and from which file."""
     return {**record(item.result), "replaced_at": item.at.isoformat(), "replaced_by": item.principal, "replaced_from": item.file}
 

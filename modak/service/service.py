@@ -22,7 +22,7 @@ from modak.errors import Fault, ModakError, RequestError, Unavailable, strictly
 from modak.facts import Added, Fact, Facts, Known, Rule, own_names
 from modak.knowledge import packaged_root, read_all, read_guide
 from modak.normalise import Normalised, normalise
-from modak.optimise import Settled, check, plan_of, recommend, settle
+from modak.optimise import Solution, check, plan_of, recommend, solve
 from modak.perfmodel import Curve
 from modak.perfmodel.planning import LEAST
 from modak.prepared import Prepared
@@ -95,19 +95,19 @@ class Service:
     def optimised(self, document: Any, *, strict: bool = False, keep: bool = True, address: str = "") -> str:
         """The same as JSON text; with the ``address`` of the service, the texts have addresses, too."""
         with _asked(document, self.facts_for, strict=strict) as (read, facts):
-            settled = _settled(read, facts, strict=strict)
-            plan = plan_of(settled)
-        response = filled(read.document, plan, settled.texts, address)
+            solution = _settled(read, facts, strict=strict)
+            plan = plan_of(solution)
+        response = filled(read.document, plan, solution.texts, address)
         if keep:
-            self._keep(read, facts, settled, response)
+            self._keep(read, facts, solution, response)
         return response
 
-    def settle(self, document: Any, *, strict: bool = False) -> Settled:
+    def solve(self, document: Any, *, strict: bool = False) -> Solution:
         """The texts for a request and the decision behind them, without the reasons; nothing is stored. Raises as :meth:`optimise` does."""
         with _asked(document, self.facts_for, strict=strict) as (read, facts):
             return _settled(read, facts, strict=strict)
 
-    def settle_at_once(self, document: Any, *, strict: bool = False) -> Settled | None:
+    def solve_at_once(self, document: Any, *, strict: bool = False) -> Solution | None:
         """The same if all facts for it are in memory; otherwise ``None``."""
         with _asked(document, self._fact_finder.ready, strict=strict) as (read, facts):
             return None if facts is None else _settled(read, facts, strict=strict)
@@ -279,8 +279,8 @@ class Service:
         level: float = 0.9,
         go_on: Callable[[], None] = lambda: None,
     ) -> Json:
-        """Cross-validation of the curves of an application on a system, or of all: :class:`modak.perfmodel.validation.holdout.Proof`, and
-        ``notes``.
+        """Cross-validation of the curves of an application on a system, or of all:
+        :class:`modak.perfmodel.validation.holdout.HoldoutReport`, and ``notes``.
 
         ``go_on`` is called between the predictions, and ends them if it raises. Raises :class:`~modak.errors.RequestError` for an unknown
         ``holdout``, and :class:`~modak.errors.NotFound` if nothing can be hidden or there are no such curves.
@@ -475,17 +475,17 @@ class Service:
         facts = self.facts()
         return {"systems": tuple(facts.systems.values()), "images": facts.images, "rules": facts.rules}[kind]
 
-    def _keep(self, read: Normalised, facts: Facts, settled: Settled, response: str) -> None:
+    def _keep(self, read: Normalised, facts: Facts, solution: Solution, response: str) -> None:
         expires = None if self.plan_days is None else datetime.now(UTC) + timedelta(days=self.plan_days)
         self.store.plans.save(
-            settled.job.spec.plan_id,
+            solution.job.spec.plan_id,
             read.document,
             response,
-            settled.texts,
+            solution.texts,
             data_version=facts.version,
             application=read.request.workload_name,
             expires_at=expires,
-            result_ids=result_ids_behind(settled.decision),
+            result_ids=result_ids_behind(solution.decision),
         )
 
 
@@ -523,10 +523,10 @@ def _asked(document: Any, facts_for: Callable[[Request], Found], *, strict: bool
         raise
 
 
-def _settled(read: Normalised, facts: Prepared, *, strict: bool) -> Settled:
-    settled = settle(read.request, facts, read.warnings)
-    _warnings(read, settled.warnings, strict=strict)
-    return settled
+def _settled(read: Normalised, facts: Prepared, *, strict: bool) -> Solution:
+    solution = solve(read.request, facts, read.warnings)
+    _warnings(read, solution.warnings, strict=strict)
+    return solution
 
 
 def _warnings(read: Normalised, found: Sequence[Notice], *, strict: bool) -> tuple[Notice, ...]:

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from modak.choosing.nodes import node_gpus, node_kinds, node_power
-from modak.choosing.wishes import graph_compilers
+from modak.choosing.requirements import graph_compilers
 from modak.dsl import Notice
 from modak.errors import DataError
 from modak.facts import other_spellings
@@ -16,7 +16,7 @@ from modak.grouping import grouped
 from modak.perfmodel.tables import rownotes
 from modak.perfmodel.unmeasured.unseen import FEW
 from modak.prepared import Prepared
-from modak.results.units import of_all
+from modak.results.units import aggregate_unit
 from modak.service import records
 from modak.store import Store
 from modak.store.results import MOST_WITH_PARAMETERS
@@ -39,9 +39,9 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
     """
     from modak.ingest.reading import points
     from modak.ingest.sources import from_bytes
-    from modak.perfmodel.tables.completion import ADDED, only_doubted, predict_rows
+    from modak.perfmodel.tables.completion import ADDED, count_only_doubted, predict_rows
     from modak.perfmodel.tables.improving import improve_rows
-    from modak.perfmodel.tables.rows import Reader, gpus_meant, of_one_rank, of_several
+    from modak.perfmodel.tables.rows import Reader, count_open_columns, count_without_ranks, gpus_meant
     from modak.perfmodel.unmeasured.configurations import by_configuration
 
     asked = points(from_bytes(content, name), most)
@@ -71,11 +71,11 @@ def predictions(store: Store, facts: Prepared, content: bytes, name: str, *, mos
         *of_names,
         *of_data,
         *rownotes.weak_bases(answered),
-        *rownotes.misspelt(answered, there, systems),
-        *rownotes.only_doubted(only_doubted(questions, answered, doubted, curves, reader), len(rows)),
-        *rownotes.of_several(of_several(questions, curves), len(rows)),
+        *rownotes.misspelling_warnings(answered, there, systems),
+        *rownotes.only_doubted_warning(count_only_doubted(questions, answered, doubted, curves, reader), len(rows)),
+        *rownotes.open_column_warnings(count_open_columns(questions, curves), len(rows)),
         *rownotes.counted_gpus(gpus),
-        *rownotes.counted_ranks(of_one_rank(questions, curves), len(rows)),
+        *rownotes.counted_ranks(count_without_ranks(questions, curves), len(rows)),
         *rownotes.calibrated_by_few(_lacking_runs(questions, answered, known, reader), len(rows)),
     ]
     return {"rows": rows, "level": level, "warnings": [warning.model_dump() for warning in warnings]}
@@ -115,7 +115,7 @@ def _rows(points: Sequence[Point], facts: Prepared) -> list[dict[str, Any]]:
     """The points under the columns of the results table, with their systems' own names."""
 
     def row(point: Point) -> dict[str, Any]:
-        own = {"system": facts.own_name(point.series.system), "unit": point.unit and of_all(point.unit)}
+        own = {"system": facts.own_name(point.series.system), "unit": point.unit and aggregate_unit(point.unit)}
         return records.columns_of(point.series.model_dump() | own) | point.layout.model_dump()
 
     return [row(point) for point in points]
@@ -123,7 +123,7 @@ def _rows(points: Sequence[Point], facts: Prepared) -> list[dict[str, Any]]:
 
 def _of_each(answer: dict[str, Any], point: Point) -> dict[str, Any]:
     """The prediction of all parts together as that of each, if a point asks for a rate of each GPU, rank or node."""
-    if point.unit is None or of_all(point.unit) == point.unit:
+    if point.unit is None or aggregate_unit(point.unit) == point.unit:
         return answer
     each = {name: answer[name] / point.parts for name in ("predicted", "lower", "upper") if answer[name] is not None}
     return answer | each | {"unit": point.unit}
@@ -133,7 +133,7 @@ def _as_spelt(rows: Sequence[dict[str, Any]], known: Collection[str]) -> tuple[l
     """The rows with applications as results spell them, if one that is ``known`` is the same in another spelling; and notices."""
     others = other_spellings({row["application"] for row in rows}, known)
     spelt = [{**row, "application": others.get(row["application"], row["application"])} for row in rows]
-    return spelt, rownotes.spelt("application", others.items())
+    return spelt, rownotes.spelling_warnings("application", others.items())
 
 
 def _data_as_spelt(rows: Sequence[dict[str, Any]], curves: Mapping[str, Sequence[Curve]]) -> tuple[list[dict[str, Any]], list[Notice]]:
@@ -145,7 +145,7 @@ def _data_as_spelt(rows: Sequence[dict[str, Any]], curves: Mapping[str, Sequence
         for name, other in other_spellings({row["dataset"] for row in same}, known).items():
             others[application, name] = other
     spelt = [{**row, "dataset": others.get((row["application"], row["dataset"]), row["dataset"])} for row in rows]
-    return spelt, rownotes.spelt("dataset", {(name, other) for (_, name), other in others.items()})
+    return spelt, rownotes.spelling_warnings("dataset", {(name, other) for (_, name), other in others.items()})
 
 
 def _with_parameters(store: Store, questions: Sequence[Mapping[str, Any]], answered: Sequence[Mapping[str, Any]]) -> list[Cell]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from modak.choosing.places import place_in_document
+from modak.choosing.fieldpaths import document_field
 from modak.dsl import Request
 from modak.errors import RequestError
 from modak.sizing.answer import Asked
@@ -69,7 +69,7 @@ def goal(request: Request, wanted: Demand) -> str:
 def asked(request: Request, guide: Guide) -> tuple[Asked, ...]:
     """The inputs that the guide asks for, with their fields in the document, and the request's values."""
     return tuple(
-        Asked(name=one.name, question=one.question, field=place_in_document(request, one.field), said=_said(request, one.field))
+        Asked(name=one.name, question=one.question, field=document_field(request, one.field), said=_said(request, one.field))
         for one in guide.asks
     )
 

@@ -17,7 +17,7 @@ from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.wording import A_GUESS
 from modak.sizing.answer import Figure
 from modak.sizing.demand import Demand
-from modak.text.amounts import as_given, counted, plain, share, span
+from modak.text.amounts import as_given, counted, format_duration, format_number, share
 from modak.text.choices import named
 from modak.text.units import clock
 
@@ -63,7 +63,7 @@ def reach(question: Request, evidence: Evidence, wanted: Demand) -> Reach:
     why = _why(scored, best, wanted, met=bool(meets.any()), possible=lower is not None)
     rests = _rests_on(question, evidence.predictions_at(best), predicted.results_used)
     if predicted.longer_than:
-        rests += f"; more than {span(predicted.longer_than)}, because a run was stopped"
+        rests += f"; more than {format_duration(predicted.longer_than)}, because a run was stopped"
     interval = predicted.model_dump(include={"value", "lower", "upper", "level", "basis"})
     time = Figure(**interval, unit="s", why=rests)
     shape = evidence.columns.candidates.shapes[int(scored.shape[best])]
@@ -126,4 +126,4 @@ def _rests_on(question: Request, found: Predictions, results: int) -> str:
 
 def _far(doublings: float) -> tuple[str, ...]:
     guess = f": {A_GUESS}" if doublings > FAR_DOUBLINGS else ""
-    return (f"beyond the measured sizes by a factor of {plain(2**doublings)}{guess}",) if doublings > 0 else ()
+    return (f"beyond the measured sizes by a factor of {format_number(2**doublings)}{guess}",) if doublings > 0 else ()

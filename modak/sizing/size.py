@@ -9,14 +9,21 @@ from typing import Final
 
 from modak.choosing.candidates import Candidates, enumerate_candidates
 from modak.choosing.failures import LEFT_OUT, after_failures
-from modak.choosing.grids import node_grid, taken
+from modak.choosing.fieldpaths import with_document_fields
+from modak.choosing.grids import accepted_node_counts, node_grid
 from modak.choosing.measured import was_measured_on
 from modak.choosing.openparams import on_multiples
-from modak.choosing.places import in_document
 from modak.choosing.problem import of_one_problem
-from modak.choosing.scoring import columns, score
+from modak.choosing.requirements import (
+    DEEPSPEED,
+    distribution,
+    is_distributed,
+    is_said_distributed,
+    is_within_one_process,
+    without_compilers,
+)
+from modak.choosing.scoring import predict_candidates, score
 from modak.choosing.software import missing_compilers
-from modak.choosing.wishes import DEEPSPEED, distribution, is_distributed, is_said_distributed, is_within_one_process, without_compilers
 from modak.choosing.workload import with_problem, with_setting
 from modak.dsl import Notice, Objective, Request
 from modak.errors import Infeasible, UnknownName
@@ -27,7 +34,7 @@ from modak.sizing.guide import Guide
 from modak.sizing.reach import Reach, nothing_known, reach
 from modak.sizing.storage import network_of, storage_of
 from modak.target import Target, find_system, resolve
-from modak.text.amounts import size as in_bytes
+from modak.text.amounts import format_bytes as in_bytes
 
 COUNTS: Final = (
     "node_count",
@@ -115,7 +122,7 @@ def _taken_as_distributed(request: Request) -> tuple[Notice, ...]:
     if request.optimisation.config.distributed_training is not None or is_said_distributed(request) or is_within_one_process(request):
         return ()
     text = "is not stated: the work is taken to be spread over nodes and all their GPUs; false: it is one process"
-    return in_document(request, (Notice(field="optimisation.config.distributed_training", message=text),))
+    return with_document_fields(request, (Notice(field="optimisation.config.distributed_training", message=text),))
 
 
 def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, system: System, partition: Partition) -> Platform:
@@ -178,7 +185,7 @@ def _reach(question: Request, target: Target, facts: Facts, wanted: Demand) -> R
         candidates = after_failures(question, target, _spread(question, target, facts), facts)
     except Infeasible as error:
         return nothing_known(error.faults[0].message, feasible=False)
-    found = reach(question, score(question, target, columns(question, target, candidates, facts)), wanted)
+    found = reach(question, score(question, target, predict_candidates(question, target, candidates, facts)), wanted)
     found = replace(found, notes=(*found.notes, *(why for why in candidates.decisions if why.startswith(LEFT_OUT))))
     given_up = missing_compilers(question, facts, target, found.shape) if found.shape else {}
     less = without_compilers(question, given_up)
@@ -194,7 +201,7 @@ def _spread(question: Request, target: Target, facts: Facts) -> Candidates:
     if not is_distributed(question) or question.application.allowed_ranks:
         return found
     _, limit = target.job_nodes or (1, 1)
-    grid, here = taken(node_grid(limit), target), [curve for curve in facts.models if was_measured_on(curve, target)]
+    grid, here = accepted_node_counts(node_grid(limit), target), [curve for curve in facts.models if was_measured_on(curve, target)]
     return found.with_pairs(on_multiples(question, [(shape, grid) for shape in found.shapes], here))
 
 

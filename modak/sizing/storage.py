@@ -10,7 +10,7 @@ from modak.sizing.answer import Figure, Network, Storage
 from modak.sizing.demand import Demand
 from modak.sizing.guide import Guide, StorageSample
 from modak.sizing.reach import Reach
-from modak.text.amounts import counted, plain
+from modak.text.amounts import counted, format_number
 
 
 def network_of(guide: Guide, system: System, nodes: int) -> Network:
@@ -79,7 +79,9 @@ def _room(system: System, capacity: Figure) -> tuple[bool | None, tuple[str, ...
     if capacity.value is None or not known:
         return None, (f"the capacity of {system.name}'s storage is not known",) if not known else ()
     share = capacity.value / max(known)
-    return share <= 1, (f"the data set takes {plain(100 * share)}% of the {max(known):g} TB of {system.name}'s largest file system",)
+    return share <= 1, (
+        f"the data set takes {format_number(100 * share)}% of the {max(known):g} TB of {system.name}'s largest file system",
+    )
 
 
 def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -> tuple[bool | None, tuple[str, ...]]:
@@ -87,12 +89,12 @@ def _fast_enough(system: System, guide: Guide, rate: Figure, per_node: Figure) -
         return None, ()
     most = guide.node_storage.most_gbs
     if per_node.upper > most:
-        return False, (f"a node needs up to {plain(per_node.upper)} GB/s, but can get at most {most:g} GB/s",)
+        return False, (f"a node needs up to {format_number(per_node.upper)} GB/s, but can get at most {most:g} GB/s",)
     known = [one.bandwidth_gbs for one in system.filesystems if one.bandwidth_gbs and not one.node_local]
     if not known:
         return None, (f"the bandwidth of {system.name}'s storage is not known",)
     provides = f"{system.name}'s fastest file system provides {max(known):g} GB/s"
-    return rate.upper <= max(known), (f"the run needs up to {plain(rate.upper)} GB/s, and {provides}",)
+    return rate.upper <= max(known), (f"the run needs up to {format_number(rate.upper)} GB/s, and {provides}",)
 
 
 def _local(partition: Partition, wanted: Demand) -> Iterator[str]:

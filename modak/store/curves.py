@@ -16,7 +16,7 @@ from modak.facts import Layout, SeriesKey
 from modak.grouping import grouped
 from modak.ingest.table import LAYOUT, layout
 from modak.perfmodel.fitting import merging
-from modak.perfmodel.fitting.cells import Cell, gathered
+from modak.perfmodel.fitting.cells import Cell, merge_cells
 from modak.perfmodel.fitting.curves import FIT_VERSION, Curve, fit_cells
 from modak.perfmodel.fitting.forms import fingerprint
 from modak.store import shifts
@@ -157,7 +157,7 @@ def _stale_among(connection: Connection, rows: Sequence[Row[Any]]) -> dict[int, 
 
 def _refitted(found: Snapshot) -> tuple[Fitted, ...]:
     """Newly fitted curves by series; those of merged series belong to the first of these."""
-    by_series = grouped(fit_cells(gathered(found.cells)), lambda curve: key_hash(curve.series))
+    by_series = grouped(fit_cells(merge_cells(found.cells)), lambda curve: key_hash(curve.series))
     destinations = merging.destinations({key_hash(cell.series): cell.series for cell in found.cells}.values())
     curves: dict[int, list[Curve]] = {}
     for number, (key, _) in sorted(found.behind.items()):

@@ -22,20 +22,20 @@ from modak.errors import DataError
 from modak.facts import SeriesKey
 from modak.ingest.columns import series_label
 from modak.ingest.headings import folded
+from modak.ingest.loadnotes import SHOWN as NAMED
 from modak.ingest.options import as_typed, options_text
-from modak.ingest.remarks import SHOWN as NAMED
 from modak.ingest.table import Batch, Cells, Int32, Table
 from modak.perfmodel.fitting import merging
 from modak.progress import Progress, silent
 from modak.store import replacing, samejobs, suspects, versions
 from modak.store.engine import chunks
+from modak.store.loadnotes import notes_of_load
 from modak.store.outcomes import outcomes
-from modak.store.remarks import remarks
 from modak.store.schema import JUDGED, ONCE, instant, loads, models, now, results, series, stored
 from modak.store.series import OwnNames, by_number, ids, of_same_runs, text_ids
 from modak.store.staging import Staged
 from modak.store.values import FileReport, LoadReport
-from modak.text.amounts import counted, listed
+from modak.text.amounts import counted, join_names
 
 SHOWN: Final = 100
 """Most suspicious rows, and most series, that a report lists."""
@@ -116,7 +116,7 @@ def _report(connection: Connection, state: _LoadState, touched: Mapping[int, Ser
         notes=(
             *outcomes(connection, state.load_ids, state.highest),
             *dict.fromkeys(state.notes),
-            *remarks(connection, state.systems, _not_empty(connection, touched, state.changed)),
+            *notes_of_load(connection, state.systems, _not_empty(connection, touched, state.changed)),
         ),
         files=tuple(state.files),
     )
@@ -178,7 +178,7 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
     new -= _left_out(connection, load_id, elsewhere)
     new -= replacing.without_time(connection, load_id, state.highest)
     if replace:
-        _note_settled(replacing.settle(connection, load_id, [row.id for row in before]), source.name, state)
+        _note_settled(replacing.apply_corrections(connection, load_id, [row.id for row in before]), source.name, state)
     _note_settled(replacing.with_time(connection, load_id, state.highest), source.name, state)
     new -= _same_jobs(connection, load_id, jobs, state)
     if new and before and not replace:
@@ -226,11 +226,11 @@ def _store_rows(connection: Connection, staged: Staged, load_id: int, state: _Lo
     return _Inserted(rows, new, apart, jobs)
 
 
-def _note_settled(settled: replacing.Settled, name: str, state: _LoadState) -> None:
-    state.replaced += settled.replaced
-    state.changed |= settled.series
-    if settled.judged:
-        count = f"{counted(settled.judged, 'replaced row')} had been confirmed or doubted by hand"
+def _note_settled(corrections: replacing.Corrections, name: str, state: _LoadState) -> None:
+    state.replaced += corrections.replaced
+    state.changed |= corrections.series
+    if corrections.judged:
+        count = f"{counted(corrections.judged, 'replaced row')} had been confirmed or doubted by hand"
         state.notes.append(f"{name}: {count}; those in their place are judged like all others")
 
 
@@ -273,13 +273,13 @@ def _left_out(connection: Connection, load_id: int, elsewhere: Mapping[int, Sequ
 
 def _same_jobs(connection: Connection, load_id: int, jobs: Collection[samejobs.Source], state: _LoadState) -> int:
     """Let jobs of Slurm's accounting give way to the results of their scripts; returns how many rows of this load those were."""
-    gone = samejobs.settle(connection, jobs, state.own or OwnNames(connection), load_id)
+    gone = samejobs.drop_duplicate_jobs(connection, jobs, state.own or OwnNames(connection), load_id)
     left_out = [one for one in gone if one.new]
     _drop_empty(connection, {one.series for one in left_out})
     state.replaced += len(gone) - len(left_out)
     state.changed |= {one.series for one in gone if not one.new}
     if gone:
-        named = listed(list(dict.fromkeys(one.source for one in gone)), NAMED)
+        named = join_names(list(dict.fromkeys(one.source for one in gone)), NAMED)
         state.notes.append(f"in Slurm's accounting and with a result of the job's own script, which alone counts: {named}")
     return len(left_out)
 

@@ -18,7 +18,7 @@ from modak.results.failures import STOPPED
 from modak.results.metrics import WALL_TIME
 from modak.store.engine import chunks
 from modak.store.schema import loads, plans, results, series, texts
-from modak.text.amounts import as_given, counted, span, spans
+from modak.text.amounts import as_given, counted, format_duration, spans
 
 EACH: Final = 3
 """Up to so many jobs are told of one by one, more of them in a sentence."""
@@ -47,9 +47,9 @@ class Outcome(NamedTuple):
     def in_words(self) -> str:
         """What a user reads of one job."""
         interval = f"the {as_given(100 * self.level)}% interval of its prediction"
-        told = f"{span(self.predicted)} ({spans(self.lower, self.upper)})"
+        told = f"{format_duration(self.predicted)} ({spans(self.lower, self.upper)})"
         ended = "was stopped after" if self.metric == STOPPED else "took"
-        return f"{self.job} {ended} {span(self.time)}, {self.where} {interval}, {told}"
+        return f"{self.job} {ended} {format_duration(self.time)}, {self.where} {interval}, {told}"
 
 
 def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> Iterator[str]:

@@ -38,7 +38,7 @@ def note(connection: Connection, columns: dict[str, Any]) -> None:
         connection.execute(insert(_SAID), [dict(zip(_SAID.columns.keys(), row, strict=True)) for row in zip(*parts, strict=True)])
 
 
-class Settled(NamedTuple):
+class Corrections(NamedTuple):
     """What a load changed of the rows that were there."""
 
     replaced: int
@@ -48,7 +48,7 @@ class Settled(NamedTuple):
     """Of how many of the replaced ones somebody had said something, which holds no more."""
 
 
-def settle(connection: Connection, load_id: int, read_before: Sequence[int]) -> Settled:
+def apply_corrections(connection: Connection, load_id: int, read_before: Sequence[int]) -> Corrections:
     """Mark rows that the file contradicts as replaced, and those that it confirms as valid. ``read_before``: loads of the same
     measurements."""
     _SAID.create(connection, checkfirst=True)  # a file whose runs all gave no result has no rows to note
@@ -68,7 +68,7 @@ def settle(connection: Connection, load_id: int, read_before: Sequence[int]) -> 
             connection.execute(update(results).where(results.c.id.in_(numbers)).values(replaced_by=number))
     connection.execute(delete(_SAID))
     gone = [row for row in rows if not row.again]
-    return Settled(len(gone), {row.series_id for row in rows}, sum(row.by_hand for row in gone))
+    return Corrections(len(gone), {row.series_id for row in rows}, sum(row.by_hand for row in gone))
 
 
 def without_time(connection: Connection, load_id: int, after: int) -> int:
@@ -80,7 +80,7 @@ def without_time(connection: Connection, load_id: int, after: int) -> int:
     return connection.execute(delete(results).where(*here, _with_time(results.alias("timed")))).rowcount
 
 
-def with_time(connection: Connection, load_id: int, after: int) -> Settled:
+def with_time(connection: Connection, load_id: int, after: int) -> Corrections:
     """Mark rows that say no time as replaced by those of this load, with numbers above ``after``, that do.
 
     What somebody said of the old row holds for the new one.
@@ -97,7 +97,7 @@ def with_time(connection: Connection, load_id: int, after: int) -> Settled:
     for row in rows:
         if row.by_hand:
             connection.execute(update(results).where(results.c.id == row.timed).values(doubt_id=row.doubt_id, by_hand=1))
-    return Settled(len(numbers), {row.series_id for row in rows})
+    return Corrections(len(numbers), {row.series_id for row in rows})
 
 
 def under_one_name(connection: Connection, together: Mapping[int, Sequence[int]]) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, and_, func, or_, select, tuple_
 
 from modak.errors import RequestError
-from modak.facts import Failed, Result, SeriesKey
+from modak.facts import FailedRuns, Result, SeriesKey
 from modak.ingest.columns import MARKS, header
 from modak.ingest.table import LAYOUT, UNKNOWN, layout
 from modak.ingest.values import cell
@@ -21,7 +21,7 @@ from modak.results.failures import STOPPED
 from modak.store.engine import chunks
 from modak.store.schema import LEFT_OUT, ONCE, REPLACED, STANDING, instant, loads, results, series, texts
 from modak.store.series import NUMBERED, SERIES_AT_ONCE, OwnNames, by_number, carrying, from_row, has_params, matching
-from modak.store.values import Export, Page, Place, Replaced, cursor_number, cursor_place, paged
+from modak.store.values import Export, Page, Place, ReplacedResult, cursor_number, cursor_place, paged
 from modak.text.numbering import Numbers, spelt_out
 
 PAGE: Final = 5_000
@@ -144,7 +144,7 @@ def numbered(connection: Connection, numbers: Numbers, cursor: str | None, limit
     return Page(tuple(_value(keys[row.series_id], row) for row in rows), str(wanted[limit - 1]) if len(wanted) > limit else None)
 
 
-def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[Replaced]:
+def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | None, limit: int) -> Page[ReplacedResult]:
     """At most ``limit`` (1 to 1,000) of the results that were replaced, each with the load that did it, the last load first."""
     check_limit(limit)
     numbers = {number for number, _ in carrying(connection, filters)} if filters else None
@@ -156,7 +156,7 @@ def replaced(connection: Connection, filters: Mapping[str, str], cursor: str | N
     with connection.execute(chosen.execution_options(yield_per=PAGE)) as found:
         rows = paged((((row.replaced_by, row.id), row) for row in found if numbers is None or row.series_id in numbers), limit)
     keys = by_number(connection, series.c.id.in_({row.series_id for row in rows.items}))
-    items = tuple(Replaced(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in rows.items)
+    items = tuple(ReplacedResult(_value(keys[row.series_id], row), instant(row.loaded_at), row.principal, row.file) for row in rows.items)
     return Page(items, rows.next)
 
 
@@ -178,7 +178,7 @@ def tried(connection: Connection, compilers: Sequence[str], precisions: Sequence
     return tuple(_value(key, row) for key, row in islice(found, MOST_TRIED))
 
 
-def failed(connection: Connection, applications: Sequence[str]) -> tuple[Failed, ...]:
+def failed(connection: Connection, applications: Sequence[str]) -> tuple[FailedRuns, ...]:
     """The failed and stopped runs of applications, by series and layout."""
     keys = dict[int, SeriesKey]()
     for some in chunks(applications):
@@ -191,7 +191,7 @@ def failed(connection: Connection, applications: Sequence[str]) -> tuple[Failed,
     for row in chain.from_iterable(parts):
         key, at = keys[row.series_id], layout([getattr(row, name) for name in LAYOUT])
         stopped = {"count": row.rows, "longest_s": row.most} if key.metric == STOPPED else {"count": round(row.total)}
-        found.append(Failed(series=key, layout=at, **stopped))
+        found.append(FailedRuns(series=key, layout=at, **stopped))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, or_, select, update
 
-from modak.facts import same_name
+from modak.facts import canonical_name
 from modak.grouping import grouped
 from modak.ingest.formats import modak_result, sacct
 from modak.ingest.table import UNKNOWN
@@ -64,7 +64,7 @@ def sources_of(connection: Connection, numbers: Collection[int]) -> set[Source]:
     return {each for each in sources if (each.job, not each.accounting) in told}
 
 
-def settle(connection: Connection, sources: Collection[Source], own: OwnNames, load_id: int = 0) -> list[Gone]:
+def drop_duplicate_jobs(connection: Connection, sources: Collection[Source], own: OwnNames, load_id: int = 0) -> list[Gone]:
     """Let the results of jobs' scripts stand alone. ``sources`` are those of results that are new, or known to be of one system since now;
     rows of the load ``load_id`` are taken out and not replaced.
 
@@ -128,5 +128,5 @@ def _stored(connection: Connection, where: ColumnElement[bool]) -> dict[int, Sou
 def _same_job(row: Any, other: Any, own: OwnNames) -> bool:
     """Whether two rows of one number are of one job."""
     apart = UNKNOWN not in (row.measured_at, other.measured_at) and abs(row.measured_at - other.measured_at) > SAME_END
-    there = None not in (row.system, other.system) and same_name(other.system) in own.called(row.system)
+    there = None not in (row.system, other.system) and canonical_name(other.system) in own.called(row.system)
     return not apart and (there or row.system == other.system)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, insert, select
 
-from modak.facts import SeriesKey, System, own_names, same_name
+from modak.facts import SeriesKey, System, canonical_name, own_names
 from modak.facts.results import FLAGS
 from modak.perfmodel.fitting import merging
 from modak.results.filters import PARAMETER, check_filters
@@ -36,8 +36,8 @@ def key_hash(key: SeriesKey) -> str:
 
 def hash_of(known: Mapping[str, Any]) -> str:
     """The same from the known fields, by name."""
-    folded = {name: merging.same_label(name, value) if isinstance(value, str) else value for name, value in known.items()}
-    folded["params"] = {name: merging.same_setting(name, text) for name, text in known["params"].items()}
+    folded = {name: merging.canonical_label(name, value) if isinstance(value, str) else value for name, value in known.items()}
+    folded["params"] = {name: merging.canonical_setting(name, text) for name, text in known["params"].items()}
     return hashlib.sha256(json.dumps(folded, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -92,18 +92,18 @@ class OwnNames:
         self._names = own_names(catalogue.read(connection, System, sound=True))
         self._called: dict[str, frozenset[str]] = {}
         for alias, name in self._names.items():
-            own = same_name(name)
+            own = canonical_name(name)
             self._called[own] = self._called.get(own, frozenset((own,))) | {alias}
 
     def key(self, key: SeriesKey) -> SeriesKey:
         """The series under its system's own name, if it is called by an alias."""
-        name = self._names.get(same_name(key.system)) if key.system else None
+        name = self._names.get(canonical_name(key.system)) if key.system else None
         return key.model_copy(update={"system": name}) if name else key
 
     def called(self, system: str) -> frozenset[str]:
         """All names of a system, folded."""
-        folded = same_name(system)
-        own = same_name(self._names.get(folded, folded))
+        folded = canonical_name(system)
+        own = canonical_name(self._names.get(folded, folded))
         return self._called.get(own, frozenset((own,)))
 
     def together(self, connection: Connection, keys: Mapping[int, SeriesKey]) -> dict[int, tuple[int, ...]]:
@@ -168,10 +168,10 @@ def _carries(connection: Connection, name: str, text: str) -> ColumnElement[bool
     if not text:
         return column.is_(None)
     if name not in merging.SPELLINGS:
-        return column == merging.same_label(name, text)  # stored in this one spelling
-    wanted = OwnNames(connection).called(text) if name == "system" else {merging.same_label(name, text)}
+        return column == merging.canonical_label(name, text)  # stored in this one spelling
+    wanted = OwnNames(connection).called(text) if name == "system" else {merging.canonical_label(name, text)}
     spelt = connection.scalars(select(column).where(column.is_not(None)).distinct())
-    return column.in_([each for each in spelt if merging.same_label(name, each) in wanted])
+    return column.in_([each for each in spelt if merging.canonical_label(name, each) in wanted])
 
 
 def by_number(connection: Connection, where: ColumnElement[bool]) -> dict[int, SeriesKey]:
@@ -181,5 +181,5 @@ def by_number(connection: Connection, where: ColumnElement[bool]) -> dict[int, S
 
 def has_params(key: SeriesKey, filters: Mapping[str, str]) -> bool:
     """Whether a series carries the parameters that filters ask for, in any spelling; for an empty text that it has no such parameter."""
-    same, wanted = merging.same_label, {name: text.strip() for name, text in filters.items() if name.startswith(PARAMETER)}
+    same, wanted = merging.canonical_label, {name: text.strip() for name, text in filters.items() if name.startswith(PARAMETER)}
     return all(same(name, key.params.get(name.removeprefix(PARAMETER), "")) == same(name, text) for name, text in wanted.items())

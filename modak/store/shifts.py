@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, func, select, update
 
-from modak.facts import SeriesKey, Shifted, same_name
+from modak.facts import SeriesKey, ShiftedSeries, canonical_name
 from modak.grouping import grouped
 from modak.ingest.table import LAYOUT, UNKNOWN
 from modak.results import failures, metrics
@@ -54,9 +54,9 @@ class Noted(NamedTuple):
     """In order."""
 
     @property
-    def last(self) -> Shifted:
+    def last(self) -> ShiftedSeries:
         """The last of them."""
-        return Shifted(since=date_of(self.steps[-1].day), ratio=self.steps[-1].ratio)
+        return ShiftedSeries(since=date_of(self.steps[-1].day), ratio=self.steps[-1].ratio)
 
     @property
     def scales(self) -> tuple[tuple[int, float], ...]:
@@ -86,7 +86,7 @@ def review(connection: Connection, touched: Mapping[int, SeriesKey]) -> list[str
     on_systems = {names: numbers for names, numbers in named.items() if _say_when(connection, numbers)}
     spelt = connection.scalars(select(series.c.system).where(series.c.system.is_not(None)).distinct()).all() if on_systems else ()
     for names, numbers in on_systems.items():
-        there = series.c.system.in_([name for name in spelt if same_name(name) in names])
+        there = series.c.system.in_([name for name in spelt if canonical_name(name) in names])
         spans = _spans(connection, there)
         several = _looked_at(connection, spans)
         found = of_system(_runs(connection, several, spans))

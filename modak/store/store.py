@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, Select, func, select
 
 from modak.errors import Unavailable, UnknownName
-from modak.facts import Accelerator, Added, Doubted, Fact, Facts, Failed, Image, Known, Processor, Result, Rule, System
+from modak.facts import Accelerator, Added, DoubtedResults, Fact, Facts, FailedRuns, Image, Known, Processor, Result, Rule, System
 from modak.grouping import grouped
 from modak.ingest.table import Table
 from modak.packaged import PRINCIPAL, Difference, differences, only_named
@@ -31,7 +31,19 @@ from modak.store.plans import Plans
 from modak.store.results import MOST_WITH_PARAMETERS
 from modak.store.schema import builds, instant, loads, models, series
 from modak.store.spool import PlanSpool
-from modak.store.values import Export, FileReport, Judged, LoadReport, Page, Place, Refreshed, Replaced, State, cursor_place, paged
+from modak.store.values import (
+    Export,
+    FileReport,
+    JudgementReport,
+    LoadReport,
+    Page,
+    Place,
+    RefreshReport,
+    ReplacedResult,
+    State,
+    cursor_place,
+    paged,
+)
 from modak.text.amounts import counted
 from modak.text.numbering import Measured, Numbers, Selection
 
@@ -166,13 +178,13 @@ class Store:
         with reading(self.engine) as connection:
             return versions.of_all(connection)
 
-    def doubted(self, *applications: str) -> dict[str, tuple[Doubted, ...]]:
+    def doubted(self, *applications: str) -> dict[str, tuple[DoubtedResults, ...]]:
         """The results of each of these applications that no model uses until they are confirmed."""
         with reading(self.engine) as connection:
             found = grouped(suspects.doubted(connection, applications), lambda one: one.series.application)
         return {application: tuple(found.get(application, ())) for application in applications}
 
-    def failed(self, *applications: str) -> tuple[Failed, ...]:
+    def failed(self, *applications: str) -> tuple[FailedRuns, ...]:
         """The failed runs of these applications."""
         with reading(self.engine) as connection:
             return results.failed(connection, applications)
@@ -237,7 +249,7 @@ class Store:
         only: Sequence[str] = (),
         replace: bool = False,
         dry_run: bool = False,
-    ) -> Refreshed:
+    ) -> RefreshReport:
         """Store what a newer MODAK knows, all of it or none. Entries that were changed or removed here stay so, unless ``replace``.
 
         New rows of results are loaded as by :meth:`load`; with ``only``, the names of some entries, no results are loaded. Results on
@@ -257,7 +269,7 @@ class Store:
                 audit.note(connection, actor, "refresh", [*entry_names(taken), *(_rows_of(file) for file in report.files if file.new)])
             else:
                 connection.rollback()
-        return Refreshed(found, report if kept else dataclasses.replace(report, version=before, dry_run=dry_run), notes)
+        return RefreshReport(found, report if kept else dataclasses.replace(report, version=before, dry_run=dry_run), notes)
 
     # --- results
 
@@ -303,7 +315,7 @@ class Store:
         with reading(self.engine) as connection:
             return loading.loaded(connection, table) is not None
 
-    def judge(self, judgement: suspects.Judgement, chosen: Selection, actor: Actor, why: str = "") -> Judged:
+    def judge(self, judgement: suspects.Judgement, chosen: Selection, actor: Actor, why: str = "") -> JudgementReport:
         """Confirm, doubt or unmark the chosen results. Returns how many changed, and which others look right or wrong since.
 
         ``confirm``: models use them again; ``doubt`` (with the reason ``why``): no model uses them until they are confirmed; ``unmark``
@@ -314,14 +326,14 @@ class Store:
             loads = len(suspects.loads_of(connection, chosen)) if isinstance(chosen, str) else 0
             meant = suspects.meant(connection, chosen, judgement)
             if not meant.series:
-                return Judged(0, loads)
+                return JudgementReport(0, loads)
             named = f"file {chosen}" if isinstance(chosen, str) else str(chosen) if isinstance(chosen, Measured) else ""
             targets = [named] if isinstance(chosen, str | Measured) else [str(number) for number in sorted(chosen)]
             audit.note(connection, actor, f"{judgement} results", targets)
             number, _ = versions.bump(connection, knowledge=False)
-            count, others = suspects.settle(connection, meant, number, why)
+            count, others = suspects.apply_judgement(connection, meant, number, why)
         doubted, freed = others.doubted, sorted(others.lifted)
-        return Judged(count, loads, tuple(doubted[: loading.SHOWN]), len(doubted), tuple(freed[: loading.SHOWN]), len(freed))
+        return JudgementReport(count, loads, tuple(doubted[: loading.SHOWN]), len(doubted), tuple(freed[: loading.SHOWN]), len(freed))
 
     def results(
         self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100, *, doubted: bool = False
@@ -338,7 +350,7 @@ class Store:
         with reading(self.engine) as connection:
             return results.numbered(connection, numbers, cursor, limit)
 
-    def replaced(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page[Replaced]:
+    def replaced(self, filters: Mapping[str, str] | None = None, cursor: str | None = None, limit: int = 100) -> Page[ReplacedResult]:
         """A page of the results that were replaced, the last first."""
         with reading(self.engine) as connection:
             return results.replaced(connection, filters or {}, cursor, limit)

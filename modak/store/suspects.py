@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, or_, select, update
 
 from modak.errors import NotFound, RequestError, nearest_name
-from modak.facts import Doubted, Layout, SeriesKey, System, same_name
+from modak.facts import DoubtedResults, Layout, SeriesKey, System, canonical_name
 from modak.ingest.table import LAYOUT, layout
 from modak.ingest.values import reader
 from modak.results import failures, metrics, suspicion
@@ -20,7 +20,7 @@ from modak.store import catalogue, replacing, samejobs, shifts
 from modak.store.engine import chunks
 from modak.store.schema import DOUBTED, JUDGED, LEFT_OUT, loads, meta, now, results, series
 from modak.store.series import SERIES_AT_ONCE, OwnNames, by_number, carrying, text_ids
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 from modak.text.numbering import Measured, Selection
 
 Judgement = Literal["confirm", "doubt", "unmark"]
@@ -110,13 +110,13 @@ def review_systems(connection: Connection, systems: Collection[System]) -> Revie
     names = connection.scalars(select(series.c.system).where(series.c.system.is_not(None)).distinct()).all()
     found = Reviewed()
     touched: dict[int, SeriesKey] = {}
-    for part in chunks([name for name in names if same_name(name) in folded]):
+    for part in chunks([name for name in names if canonical_name(name) in folded]):
         touched |= by_number(connection, series.c.system.in_(part))
     if touched:
-        own, there = OwnNames(connection), {same_name(key.system) for key in touched.values()}
+        own, there = OwnNames(connection), {canonical_name(key.system) for key in touched.values()}
         called = {number: key for number, key in touched.items() if len(own.called(key.system or "") & there) > 1}  # by several names
         twice = replacing.under_one_name(connection, own.together(connection, called))
-        twice += len(samejobs.settle(connection, samejobs.sources_of(connection, called), own))
+        twice += len(samejobs.drop_duplicate_jobs(connection, samejobs.sources_of(connection, called), own))
         found = review(connection, touched)
         found.twice = twice
     if any(system.aliases for system in systems):
@@ -159,7 +159,7 @@ def meant(connection: Connection, chosen: Selection, judgement: Judgement) -> Me
     return Meant(judgement, parts, new, sorted(numbers))
 
 
-def settle(connection: Connection, meant: Meant, number: int, why: str = "") -> tuple[int, Reviewed]:
+def apply_judgement(connection: Connection, meant: Meant, number: int, why: str = "") -> tuple[int, Reviewed]:
     """Confirm, doubt (``why``: the reason) or unmark results. Returns how many changed, and what that changed for other results; of
     unmarked ones, also which look wrong.
 
@@ -174,16 +174,16 @@ def settle(connection: Connection, meant: Meant, number: int, why: str = "") -> 
     return count, review(connection, by_number(connection, series.c.changed == number))
 
 
-def doubted(connection: Connection, applications: Sequence[str]) -> tuple[Doubted, ...]:
+def doubted(connection: Connection, applications: Sequence[str]) -> tuple[DoubtedResults, ...]:
     """The results of applications that are left out, by series and layout."""
     columns = (results.c.series_id, *(results.c[name] for name in LAYOUT))
-    found: list[Doubted] = []
+    found: list[DoubtedResults] = []
     for part in chunks(applications):
         of_them = series.c.application.in_(part)
         rows = select(*columns).join(series, series.c.id == results.c.series_id).where(of_them, LEFT_OUT)
         counts = Counter(connection.execute(rows).all())  # grouped by the database, SQLite would read all results instead of the index
         keys = by_number(connection, and_(of_them, series.c.id.in_(select(results.c.series_id).where(LEFT_OUT)))) if counts else {}
-        found += (Doubted(series=keys[row.series_id], layout=_layout(row), count=count) for row, count in counts.items())
+        found += (DoubtedResults(series=keys[row.series_id], layout=_layout(row), count=count) for row, count in counts.items())
     return tuple(found)
 
 
@@ -196,7 +196,7 @@ def _parts(connection: Connection, chosen: Selection) -> Sequence[ColumnElement[
         there = {number for part in parts for number in connection.scalars(select(results.c.id).where(part))}
         strange = sorted(set(chosen) - there)
         if strange:
-            shown = listed([str(number) for number in strange], _SHOWN)
+            shown = join_names([str(number) for number in strange], _SHOWN)
             raise NotFound(f"no result has the number {shown} ('modak results list' shows them as id)", field="results")
         return parts
     return [results.c.load_id.in_(part) for part in chunks(loads_of(connection, chosen))]
@@ -253,7 +253,7 @@ def _judged(
     any more). ``rows`` are its layouts, ``gpus`` as :func:`_gpus`."""
     is_value = key.metric not in failures.METRICS
     places = [_place(connection, row, numbers, compares=is_value) for row in rows]
-    _exclude_impossible(places, gpus.get(same_name(key.system)) if key.system else None)
+    _exclude_impossible(places, gpus.get(canonical_name(key.system)) if key.system else None)
     sound = [place for place in places if not place.reason]  # the others, of unknown size, say nothing about these
     if is_value:
         _compare(sound, metrics.known_metric(key.metric, key.unit))

@@ -60,7 +60,7 @@ class LoadReport:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgementReport:
     """What it changed that somebody confirmed, doubted or unmarked results."""
 
     count: int
@@ -76,7 +76,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Refreshed:
+class RefreshReport:
     """Differences between packaged knowledge and database, and the outcome of loading the packaged results."""
 
     differences: tuple[Difference, ...]
@@ -86,7 +86,7 @@ class Refreshed:
 
 
 @dataclass(frozen=True)
-class Replaced:
+class ReplacedResult:
     """A result that was replaced: when, by whom and from which file."""
 
     result: Result

@@ -6,25 +6,32 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def span(seconds: float | None) -> str:
+def format_duration(seconds: float | None) -> str:
     """A length of time with three digits: no prediction has more.
 
-    >>> span(0.25), span(75), span(129), span(3292), span(9060), span(100000)
+    >>> (
+    ...     format_duration(0.25),
+    ...     format_duration(75),
+    ...     format_duration(129),
+    ...     format_duration(3292),
+    ...     format_duration(9060),
+    ...     format_duration(100000),
+    ... )
     ('0.25 s', '75 s', '2 min 9 s', '54.9 min', '2 h 31 min', '27.8 h')
     """
     if seconds is None:
         return "unknown"
     if seconds < 120:
-        return f"{plain(seconds)} s"
+        return f"{format_number(seconds)} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 10:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     if minutes < 120:
-        return f"{plain(round(seconds) / 60)} min"
+        return f"{format_number(round(seconds) / 60)} min"
     hours, minutes = divmod(round(seconds / 60), 60)
     if hours < 10:
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    return f"{plain(seconds / 3600)} h"
+    return f"{format_number(seconds / 3600)} h"
 
 
 def spans(least: float | None, most: float | None) -> str:
@@ -35,27 +42,27 @@ def spans(least: float | None, most: float | None) -> str:
     """
     if least is None or most is None:
         return ""
-    first, last = span(least), span(most)
+    first, last = format_duration(least), format_duration(most)
     number, *units = first.split(" ")
     return f"{number if units == last.split(' ')[1:] and len(units) == 1 else first} – {last}"
 
 
-def size(number: float) -> str:
+def format_bytes(number: float) -> str:
     """Bytes in decimal units, three digits.
 
-    >>> size(3e15), size(42e9), size(999.6e6), size(33_000)
+    >>> format_bytes(3e15), format_bytes(42e9), format_bytes(999.6e6), format_bytes(33_000)
     ('3 PB', '42 GB', '1 GB', '33 kB')
     """
     for unit, factor in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= 0.9995 * factor:
-            return f"{plain(number / factor)} {unit}"
-    return f"{plain(number)} B"
+            return f"{format_number(number / factor)} {unit}"
+    return f"{format_number(number)} B"
 
 
-def plain(number: float, digits: int = 3) -> str:
+def format_number(number: float, digits: int = 3) -> str:
     """A number with so many significant digits, and with all before its point: nobody reads ``1.23e+04 node-hours``.
 
-    >>> plain(0.01234), plain(21.94), plain(999.6), plain(12345.6)
+    >>> format_number(0.01234), format_number(21.94), format_number(999.6), format_number(12345.6)
     ('0.0123', '21.9', '1000', '12346')
     """
     return f"{number:.{digits}g}" if abs(number) < 10**digits - 0.5 else f"{number:.0f}"
@@ -67,7 +74,7 @@ def counted(number: float, thing: str) -> str:
     >>> counted(1, "node"), counted(2, "node"), counted(1.5, "doubling"), counted(1234.5, "node-hour")
     ('1 node', '2 nodes', '1.5 doublings', '1234 node-hours')
     """
-    shown = plain(number) if number % 1 else f"{number:.0f}"
+    shown = format_number(number) if number % 1 else f"{number:.0f}"
     return f"{shown} {thing}" if shown == "1" else f"{shown} {thing}s"
 
 
@@ -127,10 +134,10 @@ def as_given(number: float) -> str:
     return repr(number if isinstance(number, int) else float(number)).removesuffix(".0")
 
 
-def listed(names: Sequence[str], most: int, between: str = ", ") -> str:
+def join_names(names: Sequence[str], most: int, between: str = ", ") -> str:
     """The first names, and the number of the others.
 
-    >>> listed(["a", "b", "c"], 2), listed(["a"], 2)
+    >>> join_names(["a", "b", "c"], 2), join_names(["a"], 2)
     ('a, b and 1 more', 'a')
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
@@ -144,7 +151,7 @@ def cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return plain(value, 4)
+        return format_number(value, 4)
     if isinstance(value, list | tuple):
         return ", ".join(map(cell, value))
     return printable(str(value))

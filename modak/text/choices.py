@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from modak.text.amounts import cell, counted, plain, share, span, spans
+from modak.text.amounts import cell, counted, format_duration, format_number, share, spans
 from modak.text.units import clock
 
 INTERVAL: Final = "90% interval"
@@ -37,7 +37,7 @@ def row(choice: Mapping[str, Any]) -> tuple[Any, ...]:
         configuration["ranks_per_node"],
         configuration["threads_per_rank"],
         configuration.get("gpus_per_node") or None,
-        span(prediction.get("value")),
+        format_duration(prediction.get("value")),
         spans(prediction.get("lower"), prediction.get("upper")),
         _basis(prediction),
         round(prediction["extrapolation"], 2) if prediction.get("extrapolation") else None,
@@ -134,31 +134,31 @@ def predicted(prediction: Mapping[str, Any]) -> str:
     if prediction.get("value") is None:
         return "unknown (basis: none)"
     unit, of = prediction.get("per_unit"), prediction.get("per") or "unit"
-    per = f"; {span(unit)} per {of}" if unit is not None and (of, unit) != ("run", prediction["value"]) else ""
-    per += f", {span(prediction['start_up'])} to start" if prediction.get("start_up") else ""
+    per = f"; {format_duration(unit)} per {of}" if unit is not None and (of, unit) != ("run", prediction["value"]) else ""
+    per += f", {format_duration(prediction['start_up'])} to start" if prediction.get("start_up") else ""
     rests = f"basis: {_basis(prediction)}, {counted(prediction['results_used'], 'result')}"
     far = f", {counted(prediction['extrapolation'], 'doubling')} beyond the measured sizes" if prediction.get("extrapolation") else ""
     within = spans(prediction["lower"], prediction["upper"])
-    return f"{span(prediction['value'])} ({prediction['level']:.0%} interval {within}; {rests}{far}{per})"
+    return f"{format_duration(prediction['value'])} ({prediction['level']:.0%} interval {within}; {rests}{far}{per})"
 
 
 def _basis(prediction: Mapping[str, Any]) -> str:
     """The basis, and what a run that was stopped tells."""
     least = prediction.get("longer_than")
-    return f"{prediction['basis']}, more than {span(least)} by a stopped run" if least else str(prediction["basis"])
+    return f"{prediction['basis']}, more than {format_duration(least)} by a stopped run" if least else str(prediction["basis"])
 
 
 def _spent(amount: float | None, prediction: Mapping[str, Any], unit: str = "", beside: str = "") -> str:
     """An amount that is proportional to the time (node-hours, energy, cost), with the interval of the time. ``beside``: more on it."""
     if amount is None or prediction.get("lower") is None:
         return cell(amount)
-    lower, upper = (plain(amount * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
-    return f"{plain(amount)}{unit} ({beside}{prediction['level']:.0%} interval {lower} – {upper})"
+    lower, upper = (format_number(amount * prediction[end] / prediction["value"]) for end in ("lower", "upper"))
+    return f"{format_number(amount)}{unit} ({beside}{prediction['level']:.0%} interval {lower} – {upper})"
 
 
 def _charged(made: Mapping[str, Any]) -> str:
     """Node-hours as other sites count them, and of which part of a node they are."""
-    amounts = [f"{plain(made[field])} {name}" for name, field in HOURS.items() if made.get(field)]
+    amounts = [f"{format_number(made[field])} {name}" for name, field in HOURS.items() if made.get(field)]
     part = f"{share(made['node_share'])} of {'a' if made['configuration']['nodes'] == 1 else 'each'} node" if made.get("node_share") else ""
     said = ", ".join(filter(None, (*amounts, part)))
     return f"{said}; " if said else ""

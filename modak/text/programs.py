@@ -76,10 +76,10 @@ def split_env(command: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, 
     return ((), command) if lead(command[at]).startswith("-") else (command[:at], command[at:])
 
 
-def torch_starter(command: tuple[Word, ...]) -> str | None:
+def torch_launcher(command: tuple[Word, ...]) -> str | None:
     """The launcher of PyTorch's with which a command begins, by its name in :data:`FLAGS`; ``None``: it begins with something else.
 
-    >>> torch_starter(("torchrun", "--nproc_per_node", "4", "train.py")), torch_starter(("python3", "train.py"))
+    >>> torch_launcher(("torchrun", "--nproc_per_node", "4", "train.py")), torch_launcher(("python3", "train.py"))
     ('torchrun', None)
     """
     rest, name = [word if isinstance(word, str) else "" for word in command[1:4]], program_name(command[0])
@@ -195,10 +195,10 @@ def _from_program(words: list[str]) -> tuple[str, ...]:
     return tuple(words[at:])
 
 
-def without_starter(command: tuple[Word, ...], program: str) -> tuple[tuple[Word, ...], tuple[Word, ...]] | None:
+def strip_launcher(command: tuple[Word, ...], program: str) -> tuple[tuple[Word, ...], tuple[Word, ...]] | None:
     """The command that the launcher ``program`` would start, and the words left out; ``None``: it starts none, or is none of PyTorch's.
 
-    >>> without_starter(("torchrun", "--nproc_per_node", "4", "train.py", "--lr", "1"), "torchrun")
+    >>> strip_launcher(("torchrun", "--nproc_per_node", "4", "train.py", "--lr", "1"), "torchrun")
     (('python3', 'train.py', '--lr', '1'), ('torchrun', '--nproc_per_node', '4'))
     """
     if program not in FLAGS:

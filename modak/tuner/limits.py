@@ -13,7 +13,7 @@ from modak.dsl import Request
 from modak.errors import Infeasible
 from modak.facts import Facts
 from modak.target import resolve
-from modak.text.amounts import as_given, counted, plain
+from modak.text.amounts import as_given, counted, format_number
 from modak.tuner.study import Study, Trial
 from modak.tuning.space import Grid, Point
 from modak.tuning.surrogate import Promise, promise
@@ -81,7 +81,9 @@ class SearchLimits:
         if first:
             raise Infeasible(self._too_little(budget), field="optimisation.autotuning.budget_node_hours")
         used, kept = self.study.node_hours(), self._kept() / 3600
-        shares = f"{plain(used)} by trials, {plain(kept)} kept for the comparison; what is left is too little for another trial"
+        shares = (
+            f"{format_number(used)} by trials, {format_number(kept)} kept for the comparison; what is left is too little for another trial"
+        )
         return f"the budget of {as_given(budget)} node-hours is used: {shares}"
 
     def _little_to_gain(self) -> str | None:
@@ -98,7 +100,7 @@ class SearchLimits:
         compared = 2 * self.options.confirm
         runs = f"a first trial and {counted(compared, 'run')} to compare (--confirm)" if compared else "a first trial"
         need = (1 + compared) * self._price(()) / 3600
-        reckoned = f"{runs} are reckoned at a minute of their nodes each, {plain(need)} node-hours in all"
+        reckoned = f"{runs} are reckoned at a minute of their nodes each, {format_number(need)} node-hours in all"
         return f"{as_given(budget)} node-hours are not enough: {reckoned}"
 
     def _price(self, trials: Sequence[Trial]) -> float:

@@ -27,7 +27,7 @@ time of day moves, and which all processes share until the machine starts again:
 
 
 @dataclass(frozen=True)
-class Submitted:
+class SchedulerRunner:
     """By a scheduler's commands. Both raise :class:`modak.errors.Unavailable` where the scheduler is out of reach for too long."""
 
     commands: Commands
@@ -80,7 +80,7 @@ def _unanswered(ended: subprocess.CompletedProcess[str]) -> Unavailable:
 
 
 @dataclass(frozen=True)
-class Here:
+class LocalRunner:
     """``bash SCRIPT`` on this machine. ``submit_dir``: the variable from which the scheduler's scripts read where they were submitted."""
 
     submit_dir: str | None = None
@@ -110,7 +110,7 @@ class Here:
         return "over"
 
 
-Runner: TypeAlias = Submitted | Here
+Runner: TypeAlias = SchedulerRunner | LocalRunner
 """Starts scripts and tells their state. Scripts start in the current folder; their output goes to ``output`` beside them. ``start`` returns
 the job's identity, by which another process finds it again."""
 
@@ -119,11 +119,11 @@ def runner_for(scheduler: str, *, here: bool) -> Runner:
     """The runner for a scheduler's scripts. Raises :class:`modak.errors.RequestError` for one that cannot be asked for its jobs."""
     variant = plugins.find("schedulers", scheduler)
     if here or variant.name == "shell":
-        return Here(variant.submit_dir)
+        return LocalRunner(variant.submit_dir)
     if variant.commands is None:
         text = f"the plug-in of {variant.name} does not say how trials are submitted; inside an allocation, --here runs them one by one"
         raise RequestError(text, field="target.job_scheduler_type")
-    return Submitted(variant.commands)
+    return SchedulerRunner(variant.commands)
 
 
 def _ran(*words: str, limit_s: float) -> subprocess.CompletedProcess[str]:

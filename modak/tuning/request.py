@@ -8,7 +8,7 @@ from modak import dsl
 from modak.dsl import Request
 from modak.errors import RequestError
 from modak.results import metrics, units
-from modak.text.amounts import plain
+from modak.text.amounts import format_number
 from modak.tuning import cresta
 from modak.tuning.setting import setting_of
 from modak.tuning.space import FIELD, Grid, space_of
@@ -33,7 +33,7 @@ class Aim:
 
     def in_words(self, value: float) -> str:
         """A value with metric and unit: ``step_time 133 ms``."""
-        return f"{self.metric} {plain(self.seen(value), 5)} {self.unit}"
+        return f"{self.metric} {format_number(self.seen(value), 5)} {self.unit}"
 
 
 def with_space(request: Request) -> Request:
@@ -61,7 +61,7 @@ def aim_of(request: Request) -> Aim:
     Raises :class:`modak.errors.RequestError` for a rate of each GPU, which settings on more of them do not improve.
     """
     printed = request.optimisation.workload.metric
-    if printed and units.of_each(printed.unit):
+    if printed and units.per_part_rate(printed.unit):
         text = f"{printed.unit!r} is what each of them does; trials are compared by what the run does: let the program print that"
         raise RequestError(text, field="optimisation.workload.metric.unit")
     kind = metrics.metric(printed.name, printed.unit) if printed else metrics.metric(metrics.WALL_TIME)

@@ -8,11 +8,11 @@ from typing import Final
 from modak.choosing.decision import choice_of, decide
 from modak.dsl import Request
 from modak.errors import ModakError
-from modak.facts import Facts, same_name, same_parameter
+from modak.facts import Facts, canonical_name, canonical_parameter
 from modak.perfmodel.fitting.cells import Cell
 from modak.results.metrics import metric_of
 from modak.target import find_system
-from modak.text.amounts import counted, span, spans
+from modak.text.amounts import counted, format_duration, spans
 from modak.tuning.request import Aim
 from modak.tuning.setting import as_text, column
 from modak.tuning.space import LAYOUT, Grid, Point
@@ -47,7 +47,7 @@ def _predicted(base: Request, facts: Facts, space: Grid) -> list[tuple[Point, st
         predicted = choice.prediction
         if predicted.value is not None and predicted.lower is not None and predicted.upper is not None:
             interval = f"{spans(predicted.lower, predicted.upper)} at {predicted.level:.0%}, basis: {predicted.basis}"
-            timed.append((predicted.value, point, f"the models predict {span(predicted.value)} ({interval})"))
+            timed.append((predicted.value, point, f"the models predict {format_duration(predicted.value)} ({interval})"))
     return [(point, f"{why}, the least of {counted(len(timed), 'layout')}") for _, point, why in sorted(timed)[:1]]
 
 
@@ -62,7 +62,7 @@ def _layouts(space: Grid) -> list[Point]:
 def _measured(base: Request, facts: Facts, space: Grid, results: Iterable[Cell], aim: Aim) -> list[tuple[Point, str]]:
     """The best setting among results on the same system that have a value for every parameter."""
     names = _names(base, facts)
-    here = (one for one in results if names is None or same_name(one.series.system) in names)
+    here = (one for one in results if names is None or canonical_name(one.series.system) in names)
     usable = (one for one in here if _comparable(one, aim))
     known = [(aim.cost(value), point) for one in usable if (point := _point(space, one)) for value in one.values]
     if not known:
@@ -83,7 +83,7 @@ def _names(base: Request, facts: Facts) -> Collection[str] | None:
     if name is None:
         return None
     system = find_system(name, facts)
-    return system.folded_names if system else (same_name(name),)
+    return system.folded_names if system else (canonical_name(name),)
 
 
 def _point(space: Grid, cell: Cell) -> Point | None:
@@ -93,8 +93,8 @@ def _point(space: Grid, cell: Cell) -> Point | None:
         measured = (
             getattr(cell.layout, LAYOUT[parameter.name]) if parameter.kind == "layout" else cell.series.params.get(column(parameter.name))
         )
-        values = [same_parameter(as_text(value)) for value in parameter.values]
-        if measured is None or same_parameter(str(measured)) not in values:
+        values = [canonical_parameter(as_text(value)) for value in parameter.values]
+        if measured is None or canonical_parameter(str(measured)) not in values:
             return None
-        indices.append(values.index(same_parameter(str(measured))))
+        indices.append(values.index(canonical_parameter(str(measured))))
     return tuple(indices)

@@ -15,12 +15,12 @@ from modak.advice.sentences import FIGURES, advise
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import Shape
 from modak.dsl import Application, Data, JobOptions, Objective, Optimisation, Prediction, Request, Signal, StageIn, Workload
-from modak.facts import Result, Shifted
+from modak.facts import Result, ShiftedSeries
 from modak.normalise import normalise
 from modak.optimise import Recommendation, optimise, recommend
 from modak.perfmodel import fit
 from modak.target import resolve
-from modak.text.amounts import size
+from modak.text.amounts import format_bytes
 from tests.choosing.asked import SPREAD, asked, changed
 from tests.conftest import ROOT
 from tests.examples import Known
@@ -52,7 +52,7 @@ def by(
 
 def test_results_from_before_a_shift_are_told(known: Known) -> None:
     """Since when runs take longer, if results of the curve that the prediction rests on are scaled to that."""
-    moved = Shifted(since=date(2026, 3, 20), ratio=1.2)
+    moved = ShiftedSeries(since=date(2026, 3, 20), ratio=1.2)
     for shifted, count in ((moved, 1), (None, 0)):
         models = [curve.model_copy(update={"shifted": shifted}) for curve in fit([ran(80 / nodes, nodes=nodes) for nodes in (1, 2, 4)])]
         advice = recommend(asked("supermuc-ng"), replace(known(None), models=tuple(models))).advice
@@ -741,7 +741,7 @@ def test_fp16_is_advised_where_all_results_have_fp32(known: Known) -> None:
 @pytest.mark.parametrize(("number", "text"), [(0.5, "0.5 B"), (999.0, "999 B"), (1.05e9, "1.05 GB"), (2.5e13, "25 TB")])
 def test_bytes_are_said_in_three_digits(number: float, text: str) -> None:
     """Decimal units."""
-    assert size(number) == text
+    assert format_bytes(number) == text
 
 
 @pytest.mark.parametrize(("largest", "guess"), [(512, False), (16, True)])

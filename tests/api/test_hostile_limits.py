@@ -88,7 +88,7 @@ def test_what_fills_a_body_is_not_kept(packaged_database: Path, what: str) -> No
 
         def ask(number: int) -> None:
             with suppress(RequestError):
-                service.settle({"job": {"target": {"job_scheduler_type": "slurm"}, **FILLED[what](number)}})
+                service.solve({"job": {"target": {"job_scheduler_type": "slurm"}, **FILLED[what](number)}})
 
         tracemalloc.start()
         held = []

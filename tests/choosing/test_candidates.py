@@ -12,9 +12,9 @@ from hypothesis import given as over
 from hypothesis import strategies as st
 
 from modak.choosing.candidates import Candidates, enumerate_candidates
-from modak.choosing.essence import essence
 from modak.choosing.grids import node_grid
-from modak.choosing.measured import evidence_shapes
+from modak.choosing.measured import measured_shapes
+from modak.choosing.reducedrequest import reduce_request
 from modak.choosing.topology import with_few_threads
 from modak.choosing.unmeasured import with_unmeasured
 from modak.dsl import JobOptions, Request
@@ -277,7 +277,7 @@ def test_a_layout_in_which_many_problem_sizes_were_measured_is_looked_at_once(kn
     """There may be thousands of sizes, of few layouts."""
     results = [ran(10.0 * cells, nodes=1, ranks_per_node=4, threads_per_rank=12, params={"cells": str(cells)}) for cells in (16, 32, 64)]
     request = asked(application__app_type="mpi", optimisation={"workload": {"params": {"cells": 64}}})
-    assert len(evidence_shapes(request, resolve(request, known(None)), fit(results), None)) == 1
+    assert len(measured_shapes(request, resolve(request, known(None)), fit(results), None)) == 1
 
 
 @pytest.mark.parametrize(
@@ -907,7 +907,7 @@ def test_results_on_other_nodes_of_the_system_are_said_where_none_are_named(know
     """Only the nodes of one partition are compared; others may cost half."""
     request, _, facts = parted(known, "cpu")
     request = request.model_copy(update={"job_options": JobOptions.model_validate({"node_count": 2, **named})})
-    decisions = enumerate_candidates(essence(request), resolve(request, facts), facts.models).decisions
+    decisions = enumerate_candidates(reduce_request(request), resolve(request, facts), facts.models).decisions
     line = "partition: parted/cpu; name another one with results (job_options.partition) to compare: old"
     assert (line in decisions) == told, decisions
 

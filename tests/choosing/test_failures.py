@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from modak import nextruns
-from modak.chances import chances_of
+from modak.choiceprobability import choice_probabilities
 from modak.choosing.candidates import Candidates
 from modak.choosing.counts import StatedCounts
 from modak.choosing.decision import decide
@@ -19,14 +19,14 @@ from modak.choosing.failures import after_failures
 from modak.choosing.shapes import Shape
 from modak.dsl import Request
 from modak.errors import Infeasible
-from modak.facts import Facts, Failed, Layout, Result, SeriesKey
+from modak.facts import Facts, FailedRuns, Layout, Result, SeriesKey
 from modak.knowledge import packaged_root, read_guide
 from modak.nextruns import next_runs
 from modak.normalise import normalise
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit, predict_rows
 from modak.perfmodel.fitting.curves import Estimated
-from modak.perfmodel.forecasting.stops import stops_of
+from modak.perfmodel.forecasting.censoring import censored_runs
 from modak.perfmodel.matching.questions import Question
 from modak.results.failures import FAILED, OUT_OF_MEMORY, STOPPED
 from modak.sizing.size import size
@@ -45,12 +45,12 @@ def layout(counts: COUNTS) -> Layout:
     return Layout(nodes=counts[0], ranks_per_node=counts[1], threads_per_rank=counts[2])
 
 
-def failed(counts: COUNTS, metric: str = FAILED, count: int = 1, **series: Any) -> Failed:
+def failed(counts: COUNTS, metric: str = FAILED, count: int = 1, **series: Any) -> FailedRuns:
     """Failed runs."""
-    return Failed(series=SERIES.model_copy(update={"metric": metric, "unit": "1", **series}), layout=layout(counts), count=count)
+    return FailedRuns(series=SERIES.model_copy(update={"metric": metric, "unit": "1", **series}), layout=layout(counts), count=count)
 
 
-def facts(known: Known, times: dict[COUNTS, float], failures: Sequence[Failed]) -> Facts:
+def facts(known: Known, times: dict[COUNTS, float], failures: Sequence[FailedRuns]) -> Facts:
     """Runs that took so many seconds, and runs that failed."""
     results = [Result(series=SERIES, layout=layout(counts), value=time) for counts, time in times.items()]
     return replace(known(None), models=tuple(fit(results)), failed=tuple(failures))
@@ -96,7 +96,7 @@ def test_single_failures_of_one_configuration_add_up(known: Known, other: dict[s
     assert (chosen(after) != (8, 4, 12), bool(told)) == (out, out)
 
 
-def told_of_other_problems(known: Known, times: dict[tuple[str, COUNTS], float], runs: Sequence[Failed]) -> list[str]:
+def told_of_other_problems(known: Known, times: dict[tuple[str, COUNTS], float], runs: Sequence[FailedRuns]) -> list[str]:
     """What is said of runs with other problems that failed, for one of 3000 cells on eight nodes; ``times``: by cells and counts."""
     results = [
         Result(series=SERIES.model_copy(update={"params": {"cells": cells}}), layout=layout(counts), value=time)
@@ -197,7 +197,7 @@ def test_the_first_runs_are_on_more_nodes_than_any_that_had_too_little_memory(kn
 
 
 @pytest.mark.parametrize(("further", "sizes"), [(failed((1, 1, 48), OUT_OF_MEMORY), {4, 8}), (failed((4, 1, 48), count=2), {4, 8})])
-def test_the_most_nodes_that_had_too_little_memory_count(known: Known, further: Failed, sizes: set[int]) -> None:
+def test_the_most_nodes_that_had_too_little_memory_count(known: Known, further: FailedRuns, sizes: set[int]) -> None:
     """And not those of runs that failed for another reason."""
     runs = [failed((2, 1, 48), OUT_OF_MEMORY), further]
     orders = (facts(known, {}, runs[::order]) for order in (1, -1))
@@ -251,7 +251,7 @@ def test_if_no_number_of_nodes_has_the_memory_the_request_is_refused(known: Know
 
 
 @pytest.mark.parametrize("runs", [[failed((1, 4, 12), count=2)], [failed((1, 4, 12), OUT_OF_MEMORY), failed((2, 4, 12), count=2)]])
-def test_more_nodes_do_not_help_against_other_failures(known: Known, runs: list[Failed]) -> None:
+def test_more_nodes_do_not_help_against_other_failures(known: Known, runs: list[FailedRuns]) -> None:
     """Neither where one node fails for another reason, nor where it has too little memory, and two fail."""
     with pytest.raises(Infeasible, match=rf"{len(runs)} nodes? x 4x12 failed \(2 runs\)"):
         recommend(asked(job_options=OF_FOUR), facts(known, {}, runs))
@@ -268,7 +268,7 @@ def test_counts_that_a_request_gives_are_kept_with_a_warning(known: Known) -> No
 THREADS = {"app_type": "hpc", "hpc": {"openmp": {}}, "workload": {"application": "solver"}}
 
 
-def with_parts(known: Known, run: Failed, *, per_core_gb: float | None = 1.8, whole: bool = False) -> Facts:
+def with_parts(known: Known, run: FailedRuns, *, per_core_gb: float | None = 1.8, whole: bool = False) -> Facts:
     """A run that failed, where jobs get so much memory with each core; ``whole``: and all cores of a node."""
     system = known(None).systems["supermuc-ng"]
     partition = system.default_partition.model_copy(update={"default_memory_per_cpu_gb": per_core_gb, "whole_nodes": whole})
@@ -343,7 +343,7 @@ def test_plans_end_where_runs_fail(known: Known) -> None:
     assert max(failures.values()) == 2
 
 
-def stopped(seconds: float, counts: COUNTS = (8, 4, 12), count: int = 2, **series: Any) -> Failed:
+def stopped(seconds: float, counts: COUNTS = (8, 4, 12), count: int = 2, **series: Any) -> FailedRuns:
     """Runs of which the longest was stopped after so many seconds."""
     return failed(counts, STOPPED, count, unit="s", **series).model_copy(update={"longest_s": seconds})
 
@@ -387,10 +387,12 @@ def test_a_run_that_was_stopped_long_before_its_end_changes_nothing(known: Known
 @pytest.mark.parametrize(
     ("further", "told"), [([], [0, 300, 0]), ([failed((4, 4, 12))], [0, 300, 0]), ([stopped(200, (4, 4, 12), 1)], [300, 300, 200])]
 )
-def test_only_several_runs_that_were_stopped_tell_of_other_sizes(further: list[Failed], told: list[float]) -> None:
+def test_only_several_runs_that_were_stopped_tell_of_other_sizes(further: list[FailedRuns], told: list[float]) -> None:
     """One alone, whatever else failed, tells of its own."""
     runs = [stopped(300, (4, 4, 12), 1), *further]
-    stops = stops_of(Question({"application": "solver", "system": "supermuc-ng"}, Layout(ranks_per_node=4, threads_per_rank=12)), (), runs)
+    stops = censored_runs(
+        Question({"application": "solver", "system": "supermuc-ng"}, Layout(ranks_per_node=4, threads_per_rank=12)), (), runs
+    )
     least = [one.least_s(np.array([3, 4, 6]), grows=False) for one in stops]
     assert np.max(least, axis=0).tolist() == told
 
@@ -410,7 +412,7 @@ def test_one_run_that_was_stopped_may_have_hung(known: Known) -> None:
     """So it tells of no other number of nodes; two of a layout do, but for one where another one has ended since."""
     hung, other, elsewhere = (stopped(1200, counts, 1) for counts in ((8, 4, 12), (7, 4, 12), (8, 12, 4)))
 
-    def least(times: dict[COUNTS, float], *runs: Failed) -> list[float | None]:
+    def least(times: dict[COUNTS, float], *runs: FailedRuns) -> list[float | None]:
         after = facts(known, times, runs)
         on = (ON_EIGHT | {"node_count": nodes} for nodes in (6, 8, 12))
         return [recommend(asked(job_options=counts, optimisation=WANTED), after).choices[0].prediction.longer_than for counts in on]
@@ -424,7 +426,7 @@ def test_one_run_that_was_stopped_may_have_hung(known: Known) -> None:
 def test_sizes_are_not_stopped_one_after_the_other(known: Known, objective: dict[str, Any]) -> None:
     """A program that takes ten times what its results make of it on more nodes than they had: the fourth run has ended, at the latest, or
     is not tried, as none meets the deadline."""
-    request, runs = asked(optimisation={**WANTED, "objective": objective}), list[Failed]()
+    request, runs = asked(optimisation={**WANTED, "objective": objective}), list[FailedRuns]()
     with suppress(Infeasible):  # nothing is known to meet the deadline any more
         for _ in range(6):
             plan = optimise(request, facts(known, UP_TO_FOUR, runs)).plan
@@ -466,7 +468,7 @@ def test_a_plan_of_runs_reckons_with_a_run_that_was_stopped(known: Known) -> Non
 
 
 @pytest.mark.parametrize("runs", [[], [stopped(1200)]])
-def test_what_a_planned_run_is_expected_to_cost_is_what_is_predicted(known: Known, runs: list[Failed]) -> None:
+def test_what_a_planned_run_is_expected_to_cost_is_what_is_predicted(known: Known, runs: list[FailedRuns]) -> None:
     """Of a unit of its work, also where a run was stopped: its result is not expected to be one that is known to be wrong."""
     epochs = SERIES.model_copy(update={"params": {"epochs": "5"}})
     models = fit([Result(series=epochs, layout=layout(counts), value=time) for counts, time in UP_TO_FOUR.items()])
@@ -518,7 +520,7 @@ def test_draws_of_a_run_that_was_stopped_may_meet_a_deadline(known: Known) -> No
     request = asked(optimisation={**WANTED, "objective": {"minimise": "node_hours", "deadline": "00:02:10"}})
     scored = decide(request, facts(known, UP_TO_FOUR, [stopped(108)])).scored
     assert scored.predicted is not None
-    assert np.count_nonzero(chances_of(request, scored)) > 2
+    assert np.count_nonzero(choice_probabilities(request, scored)) > 2
 
 
 def test_where_the_problem_grows_a_stopped_run_tells_of_its_own_size(known: Known) -> None:
@@ -598,7 +600,7 @@ def test_efficiency_is_relative_to_what_a_stopped_run_takes_too(known: Known) ->
     ],
     ids=["sooner than predicted", "another configuration", "another system", "a longer run", "one ran to its end"],
 )
-def test_a_run_that_was_stopped_tells_of_nothing_else(known: Known, times: dict[COUNTS, float], run: Failed) -> None:
+def test_a_run_that_was_stopped_tells_of_nothing_else(known: Known, times: dict[COUNTS, float], run: FailedRuns) -> None:
     """Nor of runs that it does not contradict."""
     request = lasting(epochs=20) if run.series.params else asked()
     without, plan = (optimise(request, facts(known, times, runs)).plan for runs in ([], [run]))

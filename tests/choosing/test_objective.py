@@ -15,7 +15,7 @@ from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored, further_than, pareto, rank, rank_closest
 from modak.dsl import Basis, Objective, Request
 from modak.errors import Infeasible
-from modak.perfmodel.intervals import Longer, Sides
+from modak.perfmodel.intervals import HalfWidths, TruncatedForecast
 from modak.text.units import duration
 
 
@@ -25,7 +25,7 @@ def scored(work: float = 64_000.0, spread: float = 0.08, serial: float = 20.0, l
     time = serial + work / nodes
     flat = np.zeros(largest)
     inside: tuple[Basis, ...] = tuple(repeat("interpolated", largest))
-    return Scored(nodes * 0, nodes, time, Sides(flat + spread, flat + spread), flat, time[0] / (time * nodes), inside)
+    return Scored(nodes * 0, nodes, time, HalfWidths(flat + spread, flat + spread), flat, time[0] / (time * nodes), inside)
 
 
 def test_a_deadline_is_met_at_its_confidence() -> None:
@@ -40,7 +40,7 @@ def test_a_deadline_is_met_at_its_confidence() -> None:
 def test_what_one_configuration_is_sure_to_take_is_what_it_takes_among_all(confidence: float) -> None:
     """Its wall time is by the one, the choice by the other; a run was stopped."""
     table = scored()
-    table = replace(table, predicted=Longer(table.time, table.width, table.time * np.linspace(0.8, 1.2, len(table.time))))
+    table = replace(table, predicted=TruncatedForecast(table.time, table.width, table.time * np.linspace(0.8, 1.2, len(table.time))))
     assert [table.bound_of(at, confidence) for at in range(len(table.time))] == table.bound(confidence).tolist()
 
 
@@ -64,7 +64,7 @@ def test_times_that_answers_show_as_equal_are_equal() -> None:
     for less, chosen in ((1e-13, 0), (2e-5, 0), (1e-3, 1)):
         width = np.array([0.06, 3.2])
         time = np.array([500.0, 500.0 * (1 - less)])
-        table = Scored(np.arange(2), np.full(2, 2), time, Sides(width, width), np.zeros(2), np.ones(2), basis)
+        table = Scored(np.arange(2), np.full(2, 2), time, HalfWidths(width, width), np.zeros(2), np.ones(2), basis)
         assert rank(table, Objective(minimise="time")).best == chosen
 
 
@@ -211,7 +211,7 @@ def test_far_extrapolation_is_not_chosen_for_its_efficiency() -> None:
     """Without an objective, too, nearer sizes come first, though of these short runs only the guess looks worth its nodes."""
     flat = np.zeros(3)
     shape, nodes, time, doublings = np.array([0, 1, 0]), np.array([1, 1, 2]), np.array([70.0, 60, 40]), np.array([0.5, 1.6, 0])
-    table = Scored(shape, nodes, time, Sides(flat, flat), doublings, np.array([0.9, 2.0, 0.8]), ("extrapolated",) * 3)
+    table = Scored(shape, nodes, time, HalfWidths(flat, flat), doublings, np.array([0.9, 2.0, 0.8]), ("extrapolated",) * 3)
     assert rank(table, Objective()).best == 0
 
 
@@ -219,7 +219,9 @@ def test_far_extrapolation_is_not_chosen_for_its_efficiency() -> None:
 def test_at_the_only_size_a_layout_that_was_measured_on_fewer_nodes_is_considered_if_it_is_worth_it(spread: float, chosen: int) -> None:
     """A request that gives its nodes asks for that size. A layout three times as fast on four of them is better, unless that is a guess."""
     time, width = np.array([11_000.0, 3_700.0]), np.array([0.1, spread])
-    table = Scored(np.array([0, 1]), np.array([10, 10]), time, Sides(width, width), np.array([0, 1.3]), time, ("measured", "extrapolated"))
+    table = Scored(
+        np.array([0, 1]), np.array([10, 10]), time, HalfWidths(width, width), np.array([0, 1.3]), time, ("measured", "extrapolated")
+    )
     for objective in (Objective(minimise="time"), Objective(minimise="time", max_nodes=10)):
         ranking = rank(table, objective)
         assert ranking.best == chosen
@@ -233,7 +235,7 @@ def test_within_max_nodes_a_layout_that_ran_on_few_nodes_does_not_displace_one_t
     """``max_nodes`` asks for sizes that nobody ran: here 16 nodes, of layouts that ran on 8 and on one."""
     time, width, doublings = np.array([990.0, 110.0, 100.0]), np.array([0.1, 0.1, spread]), np.array([0, 1.0, 4.0])
     bases: tuple[Basis, ...] = ("measured", "extrapolated", "extrapolated")
-    table = Scored(np.array([1, 0, 1]), np.array([1, 16, 16]), time, Sides(width, width), doublings, time, bases)
+    table = Scored(np.array([1, 0, 1]), np.array([1, 16, 16]), time, HalfWidths(width, width), doublings, time, bases)
     ranking = rank(table, Objective(minimise="time", max_nodes=16))
     assert ranking.best == chosen + 1
     assert any("further away than others are not considered" in line for line in ranking.decisions) == (chosen == 0)
@@ -256,7 +258,7 @@ def test_perfect_scaling_takes_the_fewest_nodes() -> None:
 def test_what_is_beyond_a_refuted_guess_is_one_too() -> None:
     """At perfect scaling from where it was stopped, a run may be fast on enough nodes; that the interval is wide there confirms nothing."""
     nodes, wide = np.array([1, 8, 64]), np.array([0.1, 0.5, 1.5])
-    predicted = Longer(np.array([800.0, 100.0, 12.5]), Sides(wide, wide), np.array([0.0, 400.0, 50.0]))
+    predicted = TruncatedForecast(np.array([800.0, 100.0, 12.5]), HalfWidths(wide, wide), np.array([0.0, 400.0, 50.0]))
     assert predicted.refuted.tolist() == [False, True, False]
     time, width = predicted.interval()
     basis: tuple[Basis, ...] = ("measured", "heuristic", "heuristic")

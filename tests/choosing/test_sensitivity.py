@@ -14,7 +14,7 @@ from modak.choosing.decision import ranking_of
 from modak.choosing.objective import Scored, rank
 from modak.choosing.sensitivity import sensitivity
 from modak.dsl import Minimise, Objective, Request
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import HalfWidths
 
 
 def scored(ratio: float = 1.3) -> Scored:
@@ -24,7 +24,7 @@ def scored(ratio: float = 1.3) -> Scored:
     time = (20.0 + 64_000.0 / nodes) * np.where(shape == 1, ratio, 1.0)
     order = np.lexsort((shape, nodes))
     flat = np.zeros(128)
-    return Scored(shape[order], nodes[order], time[order], Sides(flat + 0.08, flat + 0.08), flat, flat + 1.0, ("interpolated",) * 128)
+    return Scored(shape[order], nodes[order], time[order], HalfWidths(flat + 0.08, flat + 0.08), flat, flat + 1.0, ("interpolated",) * 128)
 
 
 def told(table: Scored, objective: Objective) -> list[str]:
@@ -95,7 +95,7 @@ def one_variant() -> Scored:
     time = 200.0 + 64_000.0 / nodes
     basis = tuple("measured" if size <= 32 else "extrapolated" for size in nodes)
     beyond = np.maximum(np.log2(nodes / 32), 0)
-    return Scored(flat.astype(int), nodes, time, Sides(flat + 0.08, flat + 0.08), beyond, time[0] / (time * nodes), basis)  # type: ignore[arg-type]
+    return Scored(flat.astype(int), nodes, time, HalfWidths(flat + 0.08, flat + 0.08), beyond, time[0] / (time * nodes), basis)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("minimise", ["time", "node_hours"])

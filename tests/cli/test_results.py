@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from modak.store import open_store
-from modak.text.amounts import span
+from modak.text.amounts import format_duration
 from tests.conftest import Run
 from tests.terminal import read_all
 
@@ -597,7 +597,7 @@ def test_a_stopped_run_that_is_loaded_counts_in_every_answer(run: Run, tmp_path:
     (tmp_path / "r.json").write_text(json.dumps({"job": job | {"optimisation": {**asked, "objective": goal}}}))
     nodes = json.loads(run("recommend", "r.json", "--json").out)["choices"][0]["configuration"]["nodes"]
     assert nodes == needs["nodes"]["value"] > 16
-    assert needs["time"]["why"].endswith(f"; more than {span(3600 * 8 / needs['at_nodes'])}, because a run was stopped")
+    assert needs["time"]["why"].endswith(f"; more than {format_duration(3600 * 8 / needs['at_nodes'])}, because a run was stopped")
     (tmp_path / "r.json").write_text(json.dumps({"job": job | {"job_options": counts | {"node_count": 8}, "optimisation": asked}}))
     told = json.loads(run("recommend", "r.json", "--json").out)["choices"][0]["prediction"]
     assert told["lower"] > told["longer_than"] == 3600

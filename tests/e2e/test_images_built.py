@@ -25,9 +25,9 @@ from modak.builds.order import Order, Site, of_text
 from modak.builds.service import BuildService
 from modak.errors import Conflict, DataError
 from modak.facts import Image, ImageLabels
-from modak.images.fit import Wanted
 from modak.images.probe import probe
 from modak.images.selection import catalogue, choose
+from modak.images.suitability import Wanted
 from modak.images.verification import read_probe
 from modak.jobs.spec import Attributes, BuildSpec, Container, JobSpec, Resources
 from modak.script.build import render_build

@@ -70,7 +70,7 @@ def write(detected: Path, folder: Path) -> Iterator[Writes]:
                 "application": {"executable": "./show", "app_type": "mpi", **application},
                 "target": {"name": "strict", "container_runtime": "none"},
             }
-            return service.settle({"job": job}).texts.job_script
+            return service.solve({"job": job}).texts.job_script
 
         yield written
 

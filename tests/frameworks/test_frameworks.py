@@ -7,7 +7,7 @@ from packaging.version import Version
 from pydantic import ValidationError
 
 from modak import plugins
-from modak.choosing.wishes import A_GPU_PER_RANK, drives_all_gpus
+from modak.choosing.requirements import A_GPU_PER_RANK, drives_all_gpus
 from modak.dsl import FrameworkOptions, Request
 from modak.frameworks import BUILTIN, Framework
 from modak.frameworks.base import Kind, SourceBuild, release
@@ -53,7 +53,7 @@ def test_what_connects_the_ranks_of_every_distribution_layer_is_known() -> None:
     layers = {word for field in fields if field for kind in get_args(field.annotation) for word in get_args(kind)}
     known = OWN_NETWORK | {*A_GPU_PER_RANK, "mlsl", "nccl", "mpi"}
     assert layers - known == set(), (
-        "name it in OWN_NETWORK (modak/launchers/family.py) or A_GPU_PER_RANK (modak/choosing/wishes.py), or here"
+        "name it in OWN_NETWORK (modak/launchers/family.py) or A_GPU_PER_RANK (modak/choosing/requirements.py), or here"
     )
 
 

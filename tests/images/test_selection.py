@@ -11,8 +11,8 @@ from packaging.version import Version
 
 from modak import knowledge
 from modak.facts import Image, ImageLabels
-from modak.images.fit import Wanted, allows, criteria, distance, obstacle, runs_on
 from modak.images.selection import VERSION_FIELD, Catalogue, ImageChoice, catalogue, choose, newest_like, passed_over
+from modak.images.suitability import Wanted, allows, criteria, distance, obstacle, runs_on
 from modak.recipes.plan import Extras, Hardware
 
 HLRS: dict[str, Any] = {"accelerator": "nvidia", "compute_capability": "6.1", "microarchitecture": "broadwell", "runtime": "singularity"}

@@ -18,9 +18,9 @@ from modak.builds.charliecloud import Charliecloud
 from modak.builds.verify import file_of, standing, verified
 from modak.errors import Conflict, DataError, Unavailable
 from modak.facts import Image, ImageLabels
-from modak.images.fit import Wanted
 from modak.images.probe import MARK, Claims, probe
 from modak.images.selection import catalogue, choose
+from modak.images.suitability import Wanted
 from modak.images.verification import Check, Finding, Seen, Verdict, hindrance, judge, measured, read_probe
 
 CLAIMS: Claims = {

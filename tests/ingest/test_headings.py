@@ -8,7 +8,7 @@ import time
 import pytest
 
 from modak.ingest.columns import COLUMNS, canonical, header_faults
-from modak.ingest.headings import meant
+from modak.ingest.headings import hint_for
 from modak.ingest.options import parse_pairs
 from modak.ingest.table import MOST_COLUMNS, Options
 from tests.ingest.test_reading import only
@@ -141,7 +141,7 @@ def test_what_is_no_column_is_told_apart(name: str, text: str) -> None:
 )
 def test_a_rate_of_each_gpu_may_be_the_value(name: str, options: str) -> None:
     """With the unit by which it becomes that of all of them; not where the table has the rate of all."""
-    alone, beside = (meant(name, COLUMNS, ("application", name, *more), loading=True) for more in ((), ("tok/s",)))
+    alone, beside = (hint_for(name, COLUMNS, ("application", name, *more), loading=True) for more in ((), ("tok/s",)))
     assert f"--map '{name}=value' {options}, which multiplies it by their number in each row" in said(name)
     assert ((alone and alone.column), (beside and beside.column)) == ("value", None)
 
@@ -155,7 +155,7 @@ def test_columns_that_may_all_be_values_are_no_parameters() -> None:
 
 def test_a_mean_beside_the_values_is_left_out() -> None:
     """Two columns cannot be the value."""
-    hint = meant("avg (s)", COLUMNS, ("application", "value", "avg (s)"), loading=True)
+    hint = hint_for("avg (s)", COLUMNS, ("application", "value", "avg (s)"), loading=True)
     assert (hint and (hint.text, hint.column)) == ("a mean of values that are there, too: leave it out", "")
 
 

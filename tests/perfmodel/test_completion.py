@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from modak.facts import Failed, Layout, Result, SeriesKey
+from modak.facts import FailedRuns, Layout, Result, SeriesKey
 from modak.perfmodel import fit, predict_rows
 from modak.perfmodel.tables import completion
 from modak.perfmodel.tables.rownotes import weak_bases
@@ -58,7 +58,7 @@ def test_rows_are_answered_as_if_each_were_asked_alone(monkeypatch: pytest.Monke
 def test_a_row_whose_runs_failed_says_so(metric: str, count: int, n: int, nodes: int, said: str) -> None:
     """What it would take is no offer: the fastest of many settings may be one that has too little memory."""
     series = SeriesKey(application="app", system="here", compiler="gcc", params={"n": str(n)}, metric=metric, unit="1")
-    failed = Failed(series=series, layout=Layout(nodes=nodes, ranks_per_node=4), count=count)
+    failed = FailedRuns(series=series, layout=Layout(nodes=nodes, ranks_per_node=4), count=count)
     rows = [row for row in ASKED if row["compiler"] == "gcc" and row["nodes"] == 1 and row["params.n"] in (500, 4000)]
     answered = predict_rows(rows, {"app": fit(RESULTS)}, failed={"app": [failed]})
     ends = ["too little memory" in row["model"] or row["model"].endswith("failed") for row in answered]
@@ -71,7 +71,7 @@ def test_a_row_whose_runs_failed_says_so(metric: str, count: int, n: int, nodes:
 def test_a_row_without_a_prediction_says_nothing_of_runs_that_failed() -> None:
     """It has no model, which would."""
     series = SeriesKey(application="app", system="here", compiler="gcc", params={"n": "500"}, metric="out_of_memory", unit="1")
-    failed = Failed(series=series, layout=Layout(nodes=1, ranks_per_node=4), count=1)
+    failed = FailedRuns(series=series, layout=Layout(nodes=1, ranks_per_node=4), count=1)
     (answered,) = predict_rows([row for row in ASKED if row["compiler"] == "gcc"][:1], {}, failed={"app": [failed]})
     assert (answered["failed"], answered["model"]) == (True, None)
     assert [one.field for one in weak_bases([answered])] == ["basis"]

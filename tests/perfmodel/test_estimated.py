@@ -7,7 +7,7 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, describe, fit, predict
-from modak.perfmodel.fitting.cells import of_results
+from modak.perfmodel.fitting.cells import cells_of_results
 from modak.perfmodel.fitting.curves import Estimated
 from modak.perfmodel.planning import CandidateRun, propose
 from modak.perfmodel.unmeasured.configurations import by_configuration
@@ -43,7 +43,7 @@ def throughput(network: int) -> float:
 
 def told(network: int, results: list[Result]) -> tuple[Curve, ...]:
     """The estimated curves of a network on the system ``here``."""
-    return estimated_curves("new", params(network), {"here"}, by_configuration(of_results(results)))
+    return estimated_curves("new", params(network), {"here"}, by_configuration(cells_of_results(results)))
 
 
 def test_the_point_lies_near_what_would_be_measured() -> None:
@@ -65,7 +65,7 @@ def test_an_answer_says_that_it_was_transferred() -> None:
 
 def test_a_few_runs_there_and_many_elsewhere_tell_too() -> None:
     """Calibration runs: ten networks were measured here, sixty elsewhere, the one asked for among these."""
-    (curve,) = estimated_curves("net40", params(40), {"here"}, by_configuration(of_results(calibrated())))
+    (curve,) = estimated_curves("net40", params(40), {"here"}, by_configuration(cells_of_results(calibrated())))
     assert curve.costs[0] == pytest.approx(1 / (2 * throughput(40)), rel=0.1)
 
 
@@ -79,7 +79,7 @@ def test_the_results_behind_an_answer_have_their_numbers() -> None:
     """Those of the configuration here if it has a model of its own; else those of all that were used."""
     (curve,) = told(100, [*measured("here", range(60)), *measured("there", range(60), first=101)])
     assert curve.result_ids == ((1, 60),)
-    (curve,) = estimated_curves("net40", params(40), {"here"}, by_configuration(of_results(calibrated())))
+    (curve,) = estimated_curves("net40", params(40), {"here"}, by_configuration(cells_of_results(calibrated())))
     assert curve.result_ids == ((1, 10), (101, 160), (201, 260))
 
 
@@ -103,7 +103,7 @@ def test_a_run_at_the_told_size_is_no_repeat() -> None:
 @pytest.mark.parametrize("known", [{}, {"mode": "train"}, {"gmacs": "-1"}])
 def test_without_a_number_nothing_is_told(known: dict[str, str]) -> None:
     """Words belong to the configuration."""
-    assert estimated_curves("new", known, {"here"}, by_configuration(of_results(measured("here", range(60))))) == ()
+    assert estimated_curves("new", known, {"here"}, by_configuration(cells_of_results(measured("here", range(60))))) == ()
 
 
 def test_results_of_another_system_alone_tell_nothing() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.protocols import forecasts, with_relatives
 from modak.perfmodel.fitting.scaling import Series
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import HalfWidths
 from modak.perfmodel.validation import evaluation
 from modak.perfmodel.validation.baselines import BASELINES
 from modak.perfmodel.validation.evaluation import Observed
@@ -48,14 +48,14 @@ def test_summary_counts_gross_errors_and_impossible_costs() -> None:
     assert found.non_positive == 0.25
 
 
-def both_ways(*reach: float) -> Sides:
+def both_ways(*reach: float) -> HalfWidths:
     """Intervals that reach as far towards less as towards more."""
-    return Sides(np.array(reach), np.array(reach))
+    return HalfWidths(np.array(reach), np.array(reach))
 
 
 def test_each_side_of_an_interval_holds_for_itself() -> None:
     """What is faster than the lower end lies outside, though as much slower would lie inside; the width is that of both sides."""
-    found = evaluation.coverage(np.array([0.2, -0.2]), Sides(np.full(2, 0.1), np.full(2, 0.3)), ["slower", "faster"])
+    found = evaluation.coverage(np.array([0.2, -0.2]), HalfWidths(np.full(2, 0.1), np.full(2, 0.3)), ["slower", "faster"])
     assert found.by_collection == {"slower": 1.0, "faster": 0.0}
     assert found.median_width == pytest.approx(np.exp(0.2))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.calibration import fit_shape, fit_width
 from modak.perfmodel import intervals
 from modak.perfmodel.fitting.scaling import Forecast, Series, evaluate, fit_many
-from modak.perfmodel.intervals import KNOTS, PUBLISHED, Longer, Sides, bound, half_widths
+from modak.perfmodel.intervals import KNOTS, PUBLISHED, HalfWidths, TruncatedForecast, bound, half_widths
 
 
 def forecast(disagreement: float = 0.1, doublings: float = 1.0, error: float = 0.05, relatives: int = 0) -> Forecast:
@@ -161,12 +161,12 @@ def test_below_the_one_size_nothing_more_is_lost() -> None:
 STEPS = (0.01, 0.05, 0.3, 0.5, 0.9, 0.95, 0.99)
 
 
-def longer(than: float, below: float = 0.3, above: float = 0.4) -> Longer:
+def longer(than: float, below: float = 0.3, above: float = 0.4) -> TruncatedForecast:
     """A prediction of 100 that is known to be exceeded by so much."""
-    return Longer(np.array([100.0]), Sides(np.array([below]), np.array([above])), np.array([than]))
+    return TruncatedForecast(np.array([100.0]), HalfWidths(np.array([below]), np.array([above])), np.array([than]))
 
 
-def told(one: Longer) -> list[float]:
+def told(one: TruncatedForecast) -> list[float]:
     """What is not exceeded with each of these probabilities."""
     return [float(one.bound(step)[0]) for step in STEPS]
 

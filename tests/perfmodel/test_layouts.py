@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, NodePower, Predictions, Question, Used, fit, predict
-from modak.perfmodel.laws.layoutlaw import between
+from modak.perfmodel import Curve, NodePower, NodeUse, Predictions, Question, fit, predict
+from modak.perfmodel.laws.layoutlaw import krige_layout
 from modak.perfmodel.matching.layouts import distance
 from tests.runs import here
 
@@ -166,7 +166,7 @@ def test_results_that_leave_something_open_are_made_surer_too() -> None:
 def test_runs_without_gpus_tell_nothing_of_layouts_on_gpus() -> None:
     """Nodes that are known to have none."""
 
-    def power(used: Used) -> NodePower:
+    def power(used: NodeUse) -> NodePower:
         return NodePower(cores=48.0) if used.system == "there" else NodePower(bandwidth_gbs=100.0)
 
     on_gpus = [here(10 / nodes, nodes=nodes, ranks_per_node=4, threads_per_rank=6, gpus_per_node=4) for nodes in (1, 2, 4, 8)]
@@ -402,7 +402,7 @@ def test_a_trend_goes_on_to_the_next_layout(ranks: int, worse: float) -> None:
 def test_threads_that_feed_a_gpu_matter_little() -> None:
     """20 threads a rank instead of one are no doubt of four doublings where the GPUs do the work."""
     apart = np.array([[0.0, -3.0, 0.0, 0.0, -3.0]])
-    (_, wide), (_, narrow) = (between(apart, np.zeros((1, 1)), np.zeros((1, 1)), on_gpus=on_gpus) for on_gpus in (False, True))
+    (_, wide), (_, narrow) = (krige_layout(apart, np.zeros((1, 1)), np.zeros((1, 1)), on_gpus=on_gpus) for on_gpus in (False, True))
     assert wide[0] > 2 * narrow[0]
 
 

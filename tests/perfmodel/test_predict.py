@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel import Curve, NodePower, Portion, Predictions, Question, Used, fit, portions, predict, predict_rows
+from modak.perfmodel import Curve, NodePower, NodeUse, Portion, Predictions, Question, fit, portions, predict, predict_rows
 from modak.perfmodel.forecasting.repeats import RERUN_SPREAD, USUAL
-from modak.perfmodel.intervals import Z90, Sides
+from modak.perfmodel.intervals import Z90, HalfWidths
 from modak.perfmodel.matching.matching import Matcher
 from modak.perfmodel.matching.questions import SPREAD
-from modak.perfmodel.predictions import together
+from modak.perfmodel.predictions import merge_portions
 from tests.runs import here
 
 HERE = {"system": "here"}
@@ -323,7 +323,7 @@ def test_a_transfer_counts_the_gpus_that_are_used(by_gpu: bool, used: int) -> No
     measured = fit([here(100 / ((one.nodes or 1) * (one.gpus_per_node or 1)), one) for one in layouts])
     nodes = {"here": (1.0, 4), "there": (2.0, 8)}
 
-    def power(used: Used) -> NodePower:
+    def power(used: NodeUse) -> NodePower:
         each, count = nodes[used.system or ""]
         return NodePower(bandwidth_gbs=each * (count if used.gpus is None else used.gpus))
 
@@ -331,7 +331,7 @@ def test_a_transfer_counts_the_gpus_that_are_used(by_gpu: bool, used: int) -> No
     assert found.value == pytest.approx([50 / used], rel=0.2)
 
 
-def cores(used: Used) -> NodePower:
+def cores(used: NodeUse) -> NodePower:
     """Nodes of 64 equal cores, of which so many threads keep as many busy."""
     return NodePower(cores=float(min(used.threads or 64, 64)))
 
@@ -952,9 +952,9 @@ def test_a_row_is_scaled_to_its_samples_whatever_else_was_measured(other: dict[s
 def test_of_several_portions_what_the_first_size_rests_on_is_told() -> None:
     """Whichever portion was predicted first."""
     one, two = np.ones(1), np.full(2, 2.0)
-    later = Portion(np.array([1, 2]), Predictions(two, Sides(two, two), ("transferred",) * 2, two, problem_sizes=3))
-    first = Portion(np.array([0]), Predictions(one, Sides(one, one), ("measured",), one, problem_sizes=1))
-    found = together([later, first], (3,))
+    later = Portion(np.array([1, 2]), Predictions(two, HalfWidths(two, two), ("transferred",) * 2, two, problem_sizes=3))
+    first = Portion(np.array([0]), Predictions(one, HalfWidths(one, one), ("measured",), one, problem_sizes=1))
+    found = merge_portions([later, first], (3,))
     assert (found.problem_sizes, found.basis[0], *found.value) == (1, "measured", 1.0, 2.0, 2.0)
 
 
@@ -965,7 +965,7 @@ def test_results_that_do_not_say_so_are_not_taken_for_results_of_gpus(cores: flo
     question = Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12, gpus_per_node=1))
     usual = predict(known, Question(HERE, Layout(ranks_per_node=4, threads_per_rank=12)), [4]).width.above[0]
 
-    def power(used: Used) -> NodePower:
+    def power(used: NodeUse) -> NodePower:
         return NodePower(cores=cores if used.system == "there" and not used.gpus else None)
 
     assert predict(known, question, [4], power).width.above[0] >= np.hypot(usual, 1.6 * device)

@@ -9,7 +9,7 @@ import pytest
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict, predict_rows
-from modak.perfmodel.tables.rows import of_several
+from modak.perfmodel.tables.rows import count_open_columns
 from tests.runs import ran
 
 HERE = {"system": "here"}
@@ -267,9 +267,9 @@ def test_a_row_that_leaves_the_solver_open_is_told_of_which_one_it_is() -> None:
     both = [*timed_over((500, 1.0), (1000, 8.0), solver="cg"), *timed_over((500, 3.0), (1000, 24.0), solver="mg")]
     rows = [{"application": "solver", "system": "here", "metric": "wall_time", "nodes": 1, "params.n": n} for n in (1000, 2000)]
     known = {"solver": fit(both)}
-    assert of_several(rows, known) == {"params.solver": 2}
-    assert of_several([{**row, "params.solver": "cg"} for row in rows], known) == {}
-    assert of_several(rows, {"solver": fit([*both, *timed_over((500, 2.0))])}) == {}
+    assert count_open_columns(rows, known) == {"params.solver": 2}
+    assert count_open_columns([{**row, "params.solver": "cg"} for row in rows], known) == {}
+    assert count_open_columns(rows, {"solver": fit([*both, *timed_over((500, 2.0))])}) == {}
     assert all(
         "; of params.solver cg, one of 2" in row["model"] or "params.solver mg, one of 2" in row["model"]
         for row in predict_rows(rows, known)

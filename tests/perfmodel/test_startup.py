@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Curve, fit, predict_rows
-from modak.perfmodel.fitting.cells import Cell, gathered, of_results
+from modak.perfmodel.fitting.cells import Cell, cells_of_results, merge_cells
 from modak.perfmodel.fitting.curves import fit_cells
 from modak.perfmodel.fitting.startup import StartUp, of_a_part, of_lengths, of_runs, start_up_times, usual, work
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import HalfWidths
 from modak.perfmodel.predictions import of_other_length
 
 START = 60.0
@@ -102,7 +102,7 @@ def test_runs_are_paired_in_the_order_in_which_they_were_stored() -> None:
     layout = Layout(nodes=1)
     walls = SeriesKey(application="net", metric="wall_time", unit="s", params=LENGTHS)
     epochs = walls.model_copy(update={"metric": "epoch_time"})
-    cells = gathered(
+    cells = merge_cells(
         [
             Cell(walls, layout, array("d", [370.0, 250.0, 260.0]), array("q", [5, 1, 3])),
             Cell(epochs, layout, array("d", [10.0, 10.0, 15.0]), array("q", [2, 4, 6])),
@@ -183,8 +183,8 @@ def test_averages_over_runs_that_are_mostly_start_up_tell_little_of_the_work(
 
 def test_work_that_start_up_was_taken_from_is_no_surer_than_before() -> None:
     """Results that are scaled to a shift may be unsure already."""
-    told = of_results([one for steps in (100, 1000) for one in of_length(steps, 15, 0.5, "step_time", "s")])
-    (curve,) = fit_cells(gathered(replace(cell, unsure=0.2) for cell in told))
+    told = cells_of_results([one for steps in (100, 1000) for one in of_length(steps, 15, 0.5, "step_time", "s")])
+    (curve,) = fit_cells(merge_cells(replace(cell, unsure=0.2) for cell in told))
     assert curve.start_up
     assert curve.unsure > 0.2
 
@@ -278,7 +278,7 @@ def test_start_up_is_that_of_the_line_in_any_unit(start: float, unit: float, len
 def test_the_interval_of_another_length_is_no_wider_than_the_lengths_differ(side: float, scale: float, start: float, doubt: float) -> None:
     """However little is known of the start-up: a run of ten times the work takes up to ten times as long, and not less."""
     value = np.array([100.0])
-    time, width = of_other_length(Sides(np.array([side]), np.array([2 * side])), value, scale, start, doubt)
+    time, width = of_other_length(HalfWidths(np.array([side]), np.array([2 * side])), value, scale, start, doubt)
     assert min(1.0, scale) * value <= time * (1 + 1e-9)
     assert time <= max(1.0, scale) * value * (1 + 1e-9)
     assert width.below <= side + abs(np.log(scale))
@@ -288,7 +288,7 @@ def test_the_interval_of_another_length_is_no_wider_than_the_lengths_differ(side
 @given(TIMES, TIMES, st.floats(0.01, 3))
 def test_a_run_of_the_measured_length_takes_what_was_measured(seconds: float, start: float, side: float) -> None:
     """To the last digit."""
-    value, width = np.array([seconds]), Sides(np.array([side]), np.array([side]))
+    value, width = np.array([seconds]), HalfWidths(np.array([side]), np.array([side]))
     assert of_other_length(width, value, 1.0, start, start) == (value, width)
 
 

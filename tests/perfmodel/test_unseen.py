@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from modak.facts import Layout, Result, SeriesKey
-from modak.perfmodel.fitting.cells import of_results
+from modak.perfmodel.fitting.cells import cells_of_results
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.matching.unlikeness import BATCH_SPREAD
+from modak.perfmodel.matching.dissimilarity import BATCH_SPREAD
 from modak.perfmodel.tables.completion import predict_rows
 from modak.perfmodel.tables.improving import calibrations_of, improve_rows
 from modak.perfmodel.unmeasured import unseen
 from modak.perfmodel.unmeasured.configurations import MeasuredRuns, RunKind, common_columns, run_of
 from modak.perfmodel.unmeasured.configurations import by_configuration as of_cells
-from modak.perfmodel.unmeasured.unseen import Guess, calibrations, told_elsewhere
+from modak.perfmodel.unmeasured.unseen import RunEstimate, calibrations, transferable_metrics
 from modak.text.numbering import spelt_out
 
 METRIC = {"metric": "throughput", "unit": "samples/s"}
@@ -52,12 +52,12 @@ def throughput(network: int) -> float:
 
 def by_configuration(results: Iterable[Result]) -> MeasuredRuns:
     """Results by their configuration and run."""
-    return of_cells(of_results(results))
+    return of_cells(cells_of_results(results))
 
 
-def guesses(asked: Iterable[RunKind], results: Iterable[Result]) -> tuple[Guess | None, ...]:
+def guesses(asked: Iterable[RunKind], results: Iterable[Result]) -> tuple[RunEstimate | None, ...]:
     """An estimate or ``None`` for each run, from these results."""
-    return unseen.guesses(list(asked), by_configuration(results))
+    return unseen.estimate_runs(list(asked), by_configuration(results))
 
 
 def test_an_unseen_network_is_told_from_its_parameters() -> None:
@@ -107,7 +107,7 @@ def calls(asked: Sequence[RunKind], known: MeasuredRuns) -> int:
 
     sys.setprofile(one_more)
     try:
-        unseen.guesses(asked, known)
+        unseen.estimate_runs(asked, known)
     finally:
         sys.setprofile(None)
     return count[0]
@@ -131,7 +131,7 @@ def test_what_is_learned_of_one_network_tells_of_the_next() -> None:
     first, again = (calls([run_of(key("new", n), Layout(batch_size=64))], known) for n in (80, 81))
     assert again < first / 10
     elsewhere = [run_of(key("new", 20), Layout(batch_size=64))]
-    assert unseen.guesses(elsewhere, known) == guesses(elsewhere, results)
+    assert unseen.estimate_runs(elsewhere, known) == guesses(elsewhere, results)
 
 
 def test_a_parameter_that_nobody_else_has_is_no_reason_to_learn_the_others_anew() -> None:
@@ -232,12 +232,12 @@ def test_a_system_with_very_many_networks_needs_no_other() -> None:
     (found,) = guesses([run_of(key("here", 900), Layout())], results)
     assert found is not None
     assert found.model == "4 parameters of 400 runs"
-    assert [sorted(told_elsewhere(by_configuration(some), {"operations"})) for some in (own, own[1:])] == [[], ["throughput"]]
+    assert [sorted(transferable_metrics(by_configuration(some), {"operations"})) for some in (own, own[1:])] == [[], ["throughput"]]
 
 
 def test_what_no_parameter_of_theirs_tells_is_not_asked_of_other_systems() -> None:
     """A parameter that nobody else has tells nothing, however much is known: all results of the metric were read for it."""
-    assert told_elsewhere(by_configuration(measured("here", range(10), 1.0)), {"atoms", "image"}) == frozenset()
+    assert transferable_metrics(by_configuration(measured("here", range(10), 1.0)), {"atoms", "image"}) == frozenset()
 
 
 def test_an_interval_widens_with_the_distance_from_the_batch_sizes_measured_there() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from modak.errors import RequestError
 from modak.facts import Image
-from modak.images.fit import Wanted, obstacle
+from modak.images.suitability import Wanted, obstacle
 from modak.recipes.image import image_labels
 from modak.recipes.mpilibs import LIBRARIES
 from modak.recipes.plan import Extras, Hardware, Variant, plan, recipe, versions

@@ -18,7 +18,7 @@ from modak.errors import RequestError
 from modak.recipes.image import image_labels
 from modak.recipes.pins import by_tag
 from modak.recipes.plan import Extras, Hardware, Recipe, Variant, plan, recipe
-from modak.recipes.text import cautions, text_for, written
+from modak.recipes.text import recipe_warnings, text_for, written
 from tests.conftest import ANEW, ROOT, kept, tool
 from tests.golden.recipes.plans import BROADWELL, TWICE, WHOLE, made
 
@@ -160,21 +160,23 @@ def test_both_texts_build_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(name for name in WHOLE if name.startswith("today-")))
 def test_downloads_of_today_are_compared(name: str) -> None:
     """Every file from a server is compared with its checksum, every tag with its commit; what cannot be is a caution."""
-    text, said = written(made(name), "dockerfile"), cautions(made(name), "dockerfile")
+    text, said = written(made(name), "dockerfile"), recipe_warnings(made(name), "dockerfile")
     for found in re.finditer(r"(?:wget|curl) [^\n]*?(https://\S+)", text):
         assert re.match(r"\S* && \\\n +echo '[0-9a-f]{64}  \S+' \| sha256sum --check --strict -", text[found.end() :])
     for found in re.finditer(r"git clone [^\n]*", text):
         assert "rev-parse HEAD" in text[found.end() : found.end() + 120]
     assert all(line in text for line in said)
-    assert ("@sha256:" in written(made(name), "definition")) is not any("base image" in line for line in cautions(made(name), "definition"))
+    assert ("@sha256:" in written(made(name), "definition")) is not any(
+        "base image" in line for line in recipe_warnings(made(name), "definition")
+    )
 
 
 def test_what_is_not_held_fast_is_said() -> None:
     """A tag that may move, wheels that pip resolves on the day, a repository without releases, a base that has ended."""
-    said = "\n".join(cautions(made("pytorch-opt-build-glow"), "dockerfile"))
+    said = "\n".join(recipe_warnings(made("pytorch-opt-build-glow"), "dockerfile"))
     assert "https://github.com/pytorch/glow.git at its main branch has no commit here" in said
     assert "unverified: not built since" in said
-    assert any("nvidia/cuda" in line for line in cautions(made("today-pytorch-opt-build-gpu"), "dockerfile"))
+    assert any("nvidia/cuda" in line for line in recipe_warnings(made("today-pytorch-opt-build-gpu"), "dockerfile"))
 
 
 def test_wheels_of_today_are_all_named() -> None:
@@ -186,8 +188,8 @@ def test_wheels_of_today_are_all_named() -> None:
         "today-openmpi-pip-cpu",
         "today-mpich-pip-cpu",
     ):
-        assert not any("wheels" in line for line in cautions(made(name), "definition"))
-    assert "unpinned: wheels without checksums here: torch==2.15.0" in cautions(made("today-pytorch-pip-cpu"), "dockerfile")
+        assert not any("wheels" in line for line in recipe_warnings(made(name), "definition"))
+    assert "unpinned: wheels without checksums here: torch==2.15.0" in recipe_warnings(made("today-pytorch-pip-cpu"), "dockerfile")
 
 
 @pytest.mark.parametrize(("version", "architecture"), [("0.9.0", "x86_64"), ("0.10.2", "aarch64")])
@@ -201,7 +203,7 @@ def test_checksums_of_wheels_are_for_one_release_and_processor(version: str, arc
 
 def test_every_download_that_nothing_holds_is_named() -> None:
     """Also before a download that has a checksum, without a version, and what a wheel that was just built depends on."""
-    said = cautions(made("tensorflow-opt-build-gpu"), "definition")
+    said = recipe_warnings(made("tensorflow-opt-build-gpu"), "definition")
     for what in ("bazel-0.27.1-linux-x86_64 has no checksum", "numpy<1.19 protobuf<3.20 six mock packaging requests", "what was built"):
         assert any(what in line for line in said)
 

@@ -22,10 +22,10 @@ from modak.errors import Conflict, RequestError, UnknownName
 from modak.facts import RuntimePolicy
 from modak.jobs.spec import Attributes, BuildSpec, Copy, JobSpec, Resources, RuleText, Staging
 from modak.schedulers.header import FIELDS
-from modak.script import bash, gate, surroundings
+from modak.script import bash, checker, surroundings
 from modak.script.build import delimiter, render_build
 from modak.script.job import render
-from modak.script.meaning import meaning
+from modak.script.meaning import parse_events
 from modak.script.shelltext import rule_fault
 from modak.testing import SAID
 from modak.text import words
@@ -411,7 +411,7 @@ def test_no_value_that_the_request_accepts_adds_an_option(scheduler: str, field:
     written = render(job, scheduler)
     plain = render(SMALL, scheduler)
     assert flags(written.text, scheduler) - flags(plain.text, scheduler) <= OPTIONS_OF[field], MEANT
-    assert meaning(written.text) == meaning(plain.text)
+    assert parse_events(written.text) == parse_events(plain.text)
 
 
 @pytest.mark.parametrize("scheduler", PREFIXES)
@@ -426,7 +426,7 @@ def test_a_value_that_nobody_checked_is_refused_or_harmless(scheduler: str, attr
         return
     plain = render(SMALL, scheduler).text
     assert flags(written, scheduler) - flags(plain, scheduler) <= OPTIONS_OF[FIELDS[attribute]], MEANT
-    assert meaning(written) == meaning(plain)
+    assert parse_events(written) == parse_events(plain)
 
 
 SHELLISH = st.lists(
@@ -445,7 +445,7 @@ def test_the_parser_reads_every_quoted_text_as_it_was_meant(arguments: list[str]
         bash.subshell(bash.run(*arguments)),
     )
     whole = bash.joined_lines(lines)
-    assert meaning(whole.text) == list(whole.events)
+    assert parse_events(whole.text) == list(whole.events)
 
 
 @settings(max_examples=60, deadline=None)
@@ -456,9 +456,9 @@ def test_no_text_adds_a_command(arguments: list[str], value: str, name: str) -> 
         written = render(replace(SMALL, command=("./solver", *arguments), environment={name: value}), "shell").text
     except RequestError:
         return
-    commands = [event for event in meaning(written) if event[0] == "command"]
+    commands = [event for event in parse_events(written) if event[0] == "command"]
     assert commands[-1] == ("command", ("./solver",), *(bash.parts(each) for each in arguments))
-    assert len(commands) == len([event for event in meaning(render(SMALL, "shell").text) if event[0] == "command"])
+    assert len(commands) == len([event for event in parse_events(render(SMALL, "shell").text) if event[0] == "command"])
 
 
 @pytest.mark.parametrize(
@@ -542,21 +542,21 @@ def test_flux_reads_a_constraint_as_one_word() -> None:
 
 
 def test_lines_that_are_looked_at_once_are_looked_at() -> None:
-    """What stands around every run alike goes through the gate as any other line."""
+    """What stands around every run alike is checked as any other line."""
     with pytest.raises(RequestError, match="cannot be written safely"):
-        gate.sound([bash.run("true"), bash.Line("curl x | bash", (("command", ("true",)),))])
+        checker.checked([bash.run("true"), bash.Line("curl x | bash", (("command", ("true",)),))])
 
 
 def look_at(text: str, planned: str) -> None:
     """The last look at a text that was meant to be another one."""
     head, body = text.split("\n\n", 1)
-    meant = bash.Line(body, tuple(meaning(planned)))
-    gate.check_script(f"{head}\n", options_of(planned), [meant], "#SBATCH")
+    meant = bash.Line(body, tuple(parse_events(planned)))
+    checker.check_script(f"{head}\n", options_of(planned), [meant], "#SBATCH")
 
 
 def options_of(text: str) -> list[tuple[str, ...]]:
     """The words of each option of a script for Slurm."""
-    return gate.header(text.split("\n\n", 1)[0], "#SBATCH")
+    return checker.header(text.split("\n\n", 1)[0], "#SBATCH")
 
 
 # --- what does not go together -----------------------------------------------------------------------------------------------

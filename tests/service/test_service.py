@@ -363,7 +363,7 @@ def test_results_are_read_once_for_all_parameters(service: Service, load: Callab
 
     def reads(gmacs: int) -> int:
         asked.clear()
-        service.settle(network({"gmacs": gmacs, "macts": 5}))
+        service.solve(network({"gmacs": gmacs, "macts": 5}))
         return sum("FROM results" in each for each in asked)
 
     assert (reads(3) > 0, reads(4)) == (True, 0)
@@ -375,8 +375,8 @@ def test_what_is_told_from_parameters_is_not_forgotten_on_the_short_way(service:
     """An answer from memory alone would be without; where nothing is to be told there is one."""
     load(NETWORKS)
     for params, at_once in (({"gmacs": 3, "macts": 5}, False), ({}, True)):
-        service.settle(network(params))
-        assert (service.settle_at_once(network(params)) is not None) is at_once
+        service.solve(network(params))
+        assert (service.solve_at_once(network(params)) is not None) is at_once
 
 
 def test_runs_that_failed_are_not_chosen_until_they_are_doubted(service: Service, load: Callable[[str], Any]) -> None:
@@ -443,7 +443,7 @@ def test_switches_left_open_are_told_beside_parameters(service: Service, load: C
     load(NETWORKS)
     load("application,params.gmacs,metric,value,unit,system,nodes,compiler\n" + "\n".join(pairs) + "\n")
     asked, left = ({"version": "2.1"}, {"version": "2.1", "xla": "auto"})
-    service.settle(network({"gmacs": 3, "macts": 5}, tensorflow=asked))
+    service.solve(network({"gmacs": 3, "macts": 5}, tensorflow=asked))
     plan = service.optimise(network({"gmacs": 3, "macts": 5}, tensorflow=left))["job"]["plan"]
     assert any(line.startswith("xla: on") for line in plan["decisions"]), plan["decisions"]
 

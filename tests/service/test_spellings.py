@@ -38,7 +38,7 @@ def _optimise(service: Service, asked: Any) -> Any:
 
 
 def _settle(service: Service, asked: Any) -> Any:
-    settled = service.settle(asked)
+    settled = service.solve(asked)
     return {"warnings": [one.model_dump() for one in settled.warnings], "script": settled.texts.job_script.partition("# plan")[0]}
 
 

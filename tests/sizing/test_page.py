@@ -14,7 +14,7 @@ from typing import Any
 
 from modak.service import open_service
 from modak.settings import Settings
-from modak.text.amounts import cell, span
+from modak.text.amounts import cell, format_duration
 from tests.conftest import ANEW, ROOT
 from tests.test_readme import printed
 
@@ -42,14 +42,14 @@ def cells(one: Mapping[str, Any]) -> tuple[str, ...]:
     ends = (
         "" if nodes["lower"] == nodes.get("upper") else f" ({nodes['lower']:.0f} – {cell(nodes['upper']) if nodes.get('upper') else '…'})"
     )
-    interval = f"{span(time['lower'])} – {span(time['upper'])}"
+    interval = f"{format_duration(time['lower'])} – {format_duration(time['upper'])}"
     network = one["network"]["needed"].partition(",")[0]
     return (
         f"`{one['partition']}`",
         one["cooling"],
         f"{nodes['value']:.0f}{ends}" if "value" in nodes else f"out of reach; {one['at_nodes']} are the fastest",
         f"{one['gpus']['value']:.0f}" if "value" in nodes else "–",
-        span(time["value"]),
+        format_duration(time["value"]),
         interval,
         network,
     )

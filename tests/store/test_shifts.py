@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from modak import knowledge
-from modak.facts import Shifted
+from modak.facts import ShiftedSeries
 from modak.perfmodel import predict
 from modak.perfmodel.matching.questions import Question
 from modak.store import Store, shifts
@@ -43,7 +43,7 @@ def on_two_nodes(store: Store, application: str = "solver") -> float:
     return float(predict(store.models(application), Question({}), [2]).value[0])
 
 
-def shifted(store: Store, application: str = "solver") -> Shifted | None:
+def shifted(store: Store, application: str = "solver") -> ShiftedSeries | None:
     """The shift to which results of an application are scaled."""
     return store.models(application)[0].shifted
 

@@ -62,7 +62,7 @@ def test_a_long_text_is_refused_at_once(text: str) -> None:
 @given(st.integers(1, 365 * 86_400))
 def test_a_time_as_answers_print_it_is_read(seconds: int) -> None:
     """To the accuracy with which it is printed."""
-    assert units.duration(amounts.span(seconds)) == pytest.approx(seconds, rel=0.01)
+    assert units.duration(amounts.format_duration(seconds)) == pytest.approx(seconds, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from modak import blas
 from modak.errors import RequestError, Unavailable
 from modak.schedulers import gridengine, lsf, qsub, slurm
-from modak.tuner.runners import Here, Submitted
+from modak.tuner.runners import LocalRunner, SchedulerRunner
 from tests.conftest import until
 
 CLIENT = """#!/bin/sh
@@ -39,7 +39,7 @@ def test_a_controller_that_is_restarted_is_waited_for(
 ) -> None:
     """A trial that could not be handed over then is no setting that cannot run."""
     client(tmp_path, monkeypatch, program, says, answers)
-    runner = Submitted({"qsub": gridengine, "qstat": qsub}.get(program, slurm).COMMANDS, pause_s=0.01)
+    runner = SchedulerRunner({"qsub": gridengine, "qstat": qsub}.get(program, slurm).COMMANDS, pause_s=0.01)
     asked = program in ("squeue", "qstat")
     assert (runner.state("7") if asked else runner.start(Path("job.sh"), None)) == ("running" if asked else answers)
 
@@ -49,21 +49,21 @@ def test_what_may_have_been_submitted_is_not_submitted_again(tmp_path: Path, mon
     """Nor is a controller waited for that stays away: the search ends, and its trial has not begun."""
     client(tmp_path, monkeypatch, "sbatch", says, "7")
     with pytest.raises(Unavailable, match="the same command goes on"):
-        Submitted(slurm.COMMANDS, patience_s=0).start(Path("job.sh"), None)
+        SchedulerRunner(slurm.COMMANDS, patience_s=0).start(Path("job.sh"), None)
     assert (tmp_path / "calls").read_text() == "call\n"
 
 
 def test_a_scheduler_that_does_not_answer_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """LSF's commands wait until it is back; its greeting is in no particular encoding."""
     stub(tmp_path, monkeypatch, "bjobs", "#!/bin/sh\ntest -e seen && printf 'RUN\\n\\351\\n' || { touch seen; exec sleep 9; }\n")
-    assert Submitted(lsf.COMMANDS, pause_s=0.01, answer_s=0.5).state("7") == "running"
+    assert SchedulerRunner(lsf.COMMANDS, pause_s=0.01, answer_s=0.5).state("7") == "running"
 
 
 def test_a_scheduler_reads_the_script_as_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """LSF's bsub takes no file."""
     stub(tmp_path, monkeypatch, "bsub", "#!/bin/sh\ncat >seen\necho 'Job <7> is submitted to queue <normal>.'\n")
     (tmp_path / "job.sh").write_text("#!/bin/bash\n")
-    assert Submitted(lsf.COMMANDS).start(Path("job.sh"), None) == "7"
+    assert SchedulerRunner(lsf.COMMANDS).start(Path("job.sh"), None) == "7"
     assert (tmp_path / "seen").read_text() == "#!/bin/bash\n"
 
 
@@ -77,23 +77,23 @@ def test_what_a_scheduler_does_not_take_is_said_of_the_script(
     """In its own words."""
     stub(tmp_path, monkeypatch, "sbatch", f"#!/bin/sh\n{shell}\n")
     with pytest.raises(RequestError, match=f"job.sh: {error}"):
-        Submitted(slurm.COMMANDS).start(Path("job.sh"), None)
+        SchedulerRunner(slurm.COMMANDS).start(Path("job.sh"), None)
 
 
 def test_a_job_of_which_the_scheduler_says_something_else_is_not_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its answer ends the search, as does a command that is not there; both can go on later."""
     stub(tmp_path, monkeypatch, "squeue", "#!/bin/sh\necho out of memory >&2; exit 1\n")
     with pytest.raises(Unavailable, match="squeue: out of memory"):
-        Submitted(slurm.COMMANDS).state("7")
+        SchedulerRunner(slurm.COMMANDS).state("7")
     monkeypatch.setenv("PATH", str(tmp_path / "elsewhere"))
     with pytest.raises(Unavailable, match="squeue does not answer"):
-        Submitted(slurm.COMMANDS).state("7")
+        SchedulerRunner(slurm.COMMANDS).state("7")
 
 
 def test_a_job_that_the_scheduler_has_forgotten_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slurm's front end for Torque says it by its status alone."""
     stub(tmp_path, monkeypatch, "qstat", "#!/bin/sh\nexit 153\n")
-    assert Submitted(qsub.COMMANDS).state("7") == "over"
+    assert SchedulerRunner(qsub.COMMANDS).state("7") == "over"
 
 
 def client(folder: Path, monkeypatch: pytest.MonkeyPatch, program: str, says: str, answers: str) -> None:
@@ -113,10 +113,10 @@ def test_a_job_keeps_its_limit_when_another_process_goes_on_with_the_search(tmp_
     """A plain shell ends no job; without the limit a job that hangs would never let the search end."""
     script = tmp_path / "job.sh"
     script.write_text("sleep 100\n")
-    first = Here()
+    first = LocalRunner()
     job = first.start(script, 0.01)
     try:
-        later = Here()
+        later = LocalRunner()
         assert until(lambda: later.state(job) == "over")
         assert until(lambda: first.state(job) == "over")  # its parent learns of the end a moment later
     finally:
@@ -128,7 +128,7 @@ def test_the_limit_of_a_job_does_not_move_with_the_time_of_day(tmp_path: Path) -
     """A correction of the clock by an hour would end a job that has just begun, or let one that hangs go on for an hour."""
     script = tmp_path / "job.sh"
     script.write_text("true\n")
-    here = Here()
+    here = LocalRunner()
     begun = time.monotonic()
     job = here.start(script, 100)
     until(lambda: here.state(job) == "over")
@@ -139,7 +139,7 @@ def test_a_trial_that_a_requeued_job_submits_starts_for_the_first_time(tmp_path:
     """``sbatch`` passes on what its own environment says of restarts."""
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
     stub(tmp_path, monkeypatch, "sbatch", "#!/bin/sh\necho 7${SLURM_RESTART_COUNT}\n")
-    assert Submitted(slurm.COMMANDS).start(Path("job.sh"), None) == "7"
+    assert SchedulerRunner(slurm.COMMANDS).start(Path("job.sh"), None) == "7"
 
 
 def test_a_trial_in_a_requeued_job_starts_for_the_first_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_a_trial_in_a_requeued_job_starts_for_the_first_time(tmp_path: Path, mon
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
     script = tmp_path / "job.sh"
     script.write_text('echo "starts: ${SLURM_RESTART_COUNT:-0}"\n')
-    here = Here()
+    here = LocalRunner()
     job = here.start(script, None)
     until(lambda: here.state(job) == "over")
     assert (tmp_path / "output").read_text() == "starts: 0\n"
@@ -160,4 +160,4 @@ def test_a_trial_is_not_told_how_many_threads_modak_computes_with(tmp_path: Path
     monkeypatch.delenv("OPENBLAS_NUM_THREADS")
     blas.use_one_thread()
     stub(tmp_path, monkeypatch, "sbatch", "#!/bin/sh\necho 7${OPENBLAS_NUM_THREADS-0}${MKL_NUM_THREADS}\n")
-    assert Submitted(slurm.COMMANDS).start(Path("job.sh"), None) == "704"
+    assert SchedulerRunner(slurm.COMMANDS).start(Path("job.sh"), None) == "704"

@@ -19,7 +19,7 @@ from modak.facts import Facts
 from modak.service import open_service
 from modak.settings import Settings
 from modak.tuner.limits import SearchOptions
-from modak.tuner.runners import Here
+from modak.tuner.runners import LocalRunner
 from modak.tuner.search import Search
 from modak.tuner.study import RunState, opened
 from modak.tuning.request import aim_of, grid_of
@@ -239,7 +239,9 @@ def test_a_run_that_its_limit_ended_is_told_from_others(
         open_service(Settings(database_url=f"sqlite:///{own_database}")) as service,
         opened(tmp_path, space, identity(base), tried) as study,
     ):
-        search = Search(service, base, Facts(version=""), space, aim_of(base), study, Here(), SearchOptions(trials=1), lambda _: None)
+        search = Search(
+            service, base, Facts(version=""), space, aim_of(base), study, LocalRunner(), SearchOptions(trials=1), lambda _: None
+        )
         place = study.place(study.ask()[0])
         RunState(job="1:over", limit_s=60.0, began=time.time()).write(place)
         (place / "result.json").write_text(json.dumps({"exit_status": status, "seconds": seconds, "results": results}))

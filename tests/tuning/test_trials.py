@@ -20,7 +20,7 @@ from modak.errors import RequestError
 from modak.facts import Facts, Layout, Result, SeriesKey
 from modak.normalise import normalise
 from modak.optimise import optimise
-from modak.perfmodel.fitting.cells import of_results
+from modak.perfmodel.fitting.cells import cells_of_results
 from modak.target import resolve
 from modak.tuning.request import aim_of, grid_of, space_asked, with_space
 from modak.tuning.start import starts
@@ -168,13 +168,13 @@ def test_a_search_begins_with_the_jobs_own_setting_and_the_best_that_was_measure
         return Result(series=series, layout=Layout(nodes=1), value=value, suspect=suspect)
 
     known = [result(10, LEVEL="2", n="5"), result(30, LEVEL="3.0", n="7"), result(90, LEVEL="3"), result(99, "wrong", LEVEL="1", n="7")]
-    found = starts(base, Facts(version=""), space, of_results(known), aim)
+    found = starts(base, Facts(version=""), space, cells_of_results(known), aim)
     assert list(found) == [(0, 0), (2, 1)]
     assert "throughput 30" in found[2, 1]
-    assert list(starts(base, Facts(version=""), space, of_results([result(1, LEVEL="1", n="5")]), aim)) == [(0, 0)]
+    assert list(starts(base, Facts(version=""), space, cells_of_results([result(1, LEVEL="1", n="5")]), aim)) == [(0, 0)]
     tokens = result(900, LEVEL="3", n="7")
     tokens = tokens.model_copy(update={"series": tokens.series.model_copy(update={"unit": "tokens/s"})})
-    assert len(starts(base, Facts(version=""), space, of_results([tokens]), aim)) == 1, "a rate of something else is not compared"
+    assert len(starts(base, Facts(version=""), space, cells_of_results([tokens]), aim)) == 1, "a rate of something else is not compared"
 
 
 def test_a_search_begins_with_what_was_measured_on_its_own_system() -> None:
@@ -187,7 +187,7 @@ def test_a_search_begins_with_what_was_measured_on_its_own_system() -> None:
     space = grid_of(base)
     measured = {
         point: why
-        for point, why in starts(base, Facts(version=""), space, of_results(runs), aim_of(base)).items()
+        for point, why in starts(base, Facts(version=""), space, cells_of_results(runs), aim_of(base)).items()
         if "earlier results" in why
     }
     assert [space.of_kind("layout", point) for point in measured] == [{"process_count_per_node": 2}]
@@ -205,7 +205,7 @@ def test_a_search_begins_with_results_under_any_name_of_its_system(name: str, kn
         for system, level in (("zenith", "2"), ("Dell Z", "3"), ("other", "1"))
     ]
     runs = [Result(series=one, layout=Layout(nodes=1), value=value) for value, one in enumerate(series, 1)]
-    found = starts(base, replace(facts, systems={**facts.systems, "zenith": zenith}), grid_of(base), of_results(runs), aim_of(base))
+    found = starts(base, replace(facts, systems={**facts.systems, "zenith": zenith}), grid_of(base), cells_of_results(runs), aim_of(base))
     (why,) = [why for why in found.values() if "earlier" in why]
     assert why == "the best of 2 earlier results: throughput 2 samples/s (basis: measured)"
 

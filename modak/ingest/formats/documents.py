@@ -23,7 +23,7 @@ from modak.ingest.table import LAYOUT, MOST_COLUMNS, Raw
 from modak.ingest.values import cell
 from modak.results import metrics
 from modak.results.units import known_unit
-from modak.text.amounts import listed, printable
+from modak.text.amounts import join_names, printable
 from modak.text.documents import why_not_json
 
 LARGEST: Final = 256 * 2**20
@@ -116,7 +116,7 @@ class RowCollector:
         if count <= FEW:
             yield from (_left_out(f":{line}", what) for line, what in self.failed)
             return
-        how = listed([f"{number} {state}" for state, number in self.states.most_common()], MOST_STATES)
+        how = join_names([f"{number} {state}" for state, number in self.states.most_common()], MOST_STATES)
         lines = ", ".join(str(line) for line, _ in self.failed[:3])
         see = f"; {self.lists.format(','.join(list(self.states)[:MOST_STATES]))}" if self.lists else ""
         yield f": {count} {self.runs} did not succeed ({how}) and are left out: lines {lines}, …{see}"

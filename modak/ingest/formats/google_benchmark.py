@@ -10,7 +10,7 @@ from modak.ingest.formats import documents
 from modak.ingest.formats.documents import LocatedObject, RowCollector, count, member, objects, shortened, text
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 
 OPTIONS: Final = ("min_time", "min_warmup_time", "iterations", "repeats", "threads", "manual_time", "real_time", "process_time")
 """What the library itself adds to a benchmark's name."""
@@ -59,7 +59,7 @@ class GoogleBenchmark:
                 _rows(one, context, found)
                 counters |= dict.fromkeys(name for name in one if name not in _KEYS)
         if counters:
-            shown = listed([repr(name[:80]) for name in counters], _SHOWN)
+            shown = join_names([repr(name[:80]) for name in counters], _SHOWN)
             found.left.append(f": counters of the benchmarks' own ({shown}), whose units are not known; left out")
         yield from found.rows()
 

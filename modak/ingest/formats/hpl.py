@@ -12,7 +12,7 @@ from modak.ingest.formats import documents
 from modak.ingest.formats.documents import RowCollector, instant
 from modak.ingest.sources import Source
 from modak.ingest.table import Raw
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 
 _HPL: Final = re.compile(rb"^HPLinpack [0-9.]+ +--|^[ \t]*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\)\s*)?$", re.MULTILINE)
 _HEADING: Final = re.compile(r"\s*T/V +N +NB +P +Q +Time +Gflops\s*(\( *per GPU\)\s*)?")
@@ -83,7 +83,7 @@ class Hpl:
         for each in runs:
             _add(each, seen, found)
         if others:
-            found.left.append(f": benchmarks of HPC Challenge other than HPL ({listed(list(others), _SHOWN)}); left out")
+            found.left.append(f": benchmarks of HPC Challenge other than HPL ({join_names(list(others), _SHOWN)}); left out")
         yield from found.rows()
 
 

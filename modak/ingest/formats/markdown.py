@@ -17,7 +17,7 @@ from modak.ingest.formats import documents
 from modak.ingest.formats.csv import counts_rows
 from modak.ingest.sources import Source
 from modak.ingest.table import MOST_COLUMNS, MOST_FAULTS, Cells, Raw
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 
 _RULE: Final = re.compile(r"\|?:?-+:?(\|:?-+:?)*\|?")
 """The line below the names, without blanks."""
@@ -47,7 +47,7 @@ class Markdown:
         if not headers:
             raise DataError("no table: names between '|', and below them a rule (|---|---|)")
         if len(headers) > 1:
-            places = listed([str(place + 1) for place in headers], _SHOWN)
+            places = join_names([str(place + 1) for place in headers], _SHOWN)
             raise DataError(f"{len(headers)} tables, in lines {places}: write the one to load into a file of its own")
         first = headers[0]
         last = next((place for place in range(first + 2, len(lines)) if "|" not in lines[place]), len(lines))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from modak.arrays import Array, median
-from modak.facts import Layout, Result, SeriesKey, Shifted
+from modak.facts import Layout, Result, SeriesKey, ShiftedSeries
 from modak.grouping import grouped
 from modak.perfmodel.fitting import merging, startup
 from modak.results.metrics import metric_of
@@ -34,11 +34,11 @@ class Cell:
     unsure: float = 0.0
     """Relative standard error of all values together, from which a start-up was taken that was not measured itself, or which are scaled to
     a shift that other series show."""
-    shifted: Shifted | None = None
+    shifted: ShiftedSeries | None = None
     """The shift that values from before are scaled to."""
 
 
-def of_results(results: Iterable[Result]) -> tuple[Cell, ...]:
+def cells_of_results(results: Iterable[Result]) -> tuple[Cell, ...]:
     """One cell for each series and layout; suspect results are left out."""
     cells: dict[tuple[SeriesKey, Layout], Cell] = {}
     for result in results:
@@ -49,7 +49,7 @@ def of_results(results: Iterable[Result]) -> tuple[Cell, ...]:
     return tuple(cells.values())
 
 
-def gathered(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+def merge_cells(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     """The cells, with series of the same run merged (:mod:`modak.perfmodel.fitting.merging`): one per series and layout."""
     given = tuple(cells)
     destinations = merging.destinations(cell.series for cell in given)

@@ -1,6 +1,6 @@
 """From results to fitted curves: one curve for each series and layout.
 
-:mod:`modak.perfmodel.fitting.cells` gathers the results, :mod:`modak.perfmodel.fitting.parts` decides which cells make a curve,
+:mod:`modak.perfmodel.fitting.cells` gathers the results, :mod:`modak.perfmodel.fitting.cellgroups` decides which cells make a curve,
 :mod:`modak.perfmodel.fitting.scaling` fits its forms and weighs them.
 """
 
@@ -15,13 +15,13 @@ from typing import Final, Self
 import numpy as np
 
 from modak.arrays import Array, Flags, median
-from modak.facts import Fact, Layout, Result, SeriesKey, Shifted
+from modak.facts import Fact, Layout, Result, SeriesKey, ShiftedSeries
 from modak.grouping import grouped
 from modak.perfmodel.fitting import scaling, startup
-from modak.perfmodel.fitting.cells import Cell, gathered, of_results
+from modak.perfmodel.fitting.cellgroups import VARYING, CellGroup, Scale, per_batch, size_of, split_cells
+from modak.perfmodel.fitting.cells import Cell, cells_of_results, merge_cells
 from modak.perfmodel.fitting.forms import FORMS
-from modak.perfmodel.fitting.merging import joined_label
-from modak.perfmodel.fitting.parts import VARYING, Part, Scale, per_batch, size_of, split_cells
+from modak.perfmodel.fitting.merging import curve_label
 from modak.perfmodel.fitting.scaling import Mixture
 from modak.perfmodel.fitting.startup import StartUp
 from modak.results.metrics import metric_of
@@ -79,7 +79,7 @@ class Curve(Fact):
     """Start-up time of its runs that costs do include, as they are of whole runs; ``None``: unknown."""
     unsure: float = 0.0
     """Relative standard error of its costs: see :class:`modak.perfmodel.fitting.cells.Cell`."""
-    shifted: Shifted | None = None
+    shifted: ShiftedSeries | None = None
     """The shift that its results from before are scaled to."""
     ranks_per_gpu: float | None = None
     """Of a curve over GPUs with another number of ranks per node for each number of GPUs; ``None``: see ``layout``."""
@@ -115,7 +115,7 @@ class Curve(Fact):
         return Scatter(deviation=math.sqrt(sum(miss**2 for miss in missed) / freedom), freedom=freedom) if freedom > 0 else None
 
     @cached_property
-    def silent(self) -> bool:
+    def layout_unstated(self) -> bool:
         """Whether its results do not state their layout, and may be of any."""
         layout = self.layout
         return self.scale == "nodes" and not (layout.ranks_per_node or layout.threads_per_rank or layout.gpus_per_node)
@@ -134,7 +134,7 @@ class Curve(Fact):
     @cached_property
     def labels(self) -> Mapping[str, Hashable]:
         """The columns of its series, each in one spelling, to be compared with those of other curves."""
-        return {name: joined_label(name, value) for name, value in self.series}
+        return {name: curve_label(name, value) for name, value in self.series}
 
     @property
     def varying(self) -> str | None:
@@ -204,7 +204,7 @@ class Curve(Fact):
 
 def fit(results: Iterable[Result]) -> tuple[Curve, ...]:
     """All curves of ``results``, as :func:`fit_cells` gives them; suspect results are left out."""
-    return fit_cells(gathered(of_results(results)))
+    return fit_cells(merge_cells(cells_of_results(results)))
 
 
 def fit_cells(cells: Iterable[Cell]) -> tuple[Curve, ...]:
@@ -229,7 +229,7 @@ def _start_up(cells: Iterable[Cell]) -> StartUp | None:
     return startup.of_runs([seconds for cell in cells for seconds in cell.starting])
 
 
-def _curve(part: Part, usual: StartUp | None) -> Curve:
+def _curve(part: CellGroup, usual: StartUp | None) -> Curve:
     """The curve, not fitted yet; ``usual`` is the start-up time of the whole series, for curves whose own runs do not give it."""
     by_size = grouped(part.cells, lambda cell: size_of(cell.layout, part.scale))
     sizes = tuple(sorted(by_size))

@@ -49,7 +49,7 @@ class Terms(NamedTuple):
     """``(p / p_last)^e`` by exponent."""
 
 
-class Averaged(NamedTuple):
+class ModelAverage(NamedTuple):
     """What several forms tell together at ``m`` sizes, arrays ``[m]``."""
 
     log_cost: Array

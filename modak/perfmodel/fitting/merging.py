@@ -15,10 +15,19 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple
 
-from modak.facts import Layout, SeriesKey, same_image, same_mpi, same_name, same_parameter, same_text, same_version
+from modak.facts import (
+    Layout,
+    SeriesKey,
+    canonical_image,
+    canonical_mpi,
+    canonical_name,
+    canonical_parameter,
+    canonical_text,
+    canonical_version,
+)
 from modak.grouping import grouped
 from modak.perfmodel.fitting import startup
-from modak.perfmodel.fitting.precisions import exact_precision, same_precision
+from modak.perfmodel.fitting.precisions import canonical_precision, exact_precision
 from modak.perfmodel.fitting.startup import LENGTHS, PARTS, positive_number
 from modak.results.filters import PARAMETER
 from modak.results.metrics import metric_of
@@ -26,17 +35,17 @@ from modak.results.metrics import metric_of
 OPTIONAL: Final = ("framework_version", "image", "partition", "runtime", "hyperthreads")
 """Columns in which an empty cell may stand for any value."""
 SPELLINGS: Final[Mapping[str, Callable[[str | None], Hashable]]] = {
-    **dict.fromkeys(("system", "framework", "compiler"), same_name),
-    "mpi": same_mpi,
-    "precision": same_precision,
+    **dict.fromkeys(("system", "framework", "compiler"), canonical_name),
+    "mpi": canonical_mpi,
+    "precision": canonical_precision,
 }
 """Columns in which one value has several spellings, with a function that gives the same for all of them."""
 _EXACT: Final[Mapping[str, Callable[[str], Hashable]]] = {
     **SPELLINGS,
     "precision": exact_precision,
-    **dict.fromkeys(("mpi_from", "runtime"), same_name),
-    "image": same_image,
-    "framework_version": same_version,
+    **dict.fromkeys(("mpi_from", "runtime"), canonical_name),
+    "image": canonical_image,
+    "framework_version": canonical_version,
 }
 """The same, with a function for labels that mean nothing but the same: mixed precisions are joined, but are several."""
 COMPARED: Final = tuple(name for name in SeriesKey.model_fields if name not in (*OPTIONAL, *SPELLINGS, "params", "metric", "unit"))
@@ -72,34 +81,40 @@ def run_key(key: SeriesKey) -> Hashable:
 
 def problem(params: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The parameters without those for the length of a run, sorted by name, each in one spelling; part of :func:`run_key`."""
-    return tuple(sorted((name, same_setting(name, text)) for name, text in without_length(params).items()))
+    return tuple(sorted((name, canonical_setting(name, text)) for name, text in without_length(params).items()))
 
 
-def same_setting(name: str, text: str) -> str:
-    """Equal for values of the parameter ``name`` that mean the same: as :func:`modak.facts.same_parameter`, and amounts in any unit.
+def canonical_setting(name: str, text: str) -> str:
+    """Equal for values of the parameter ``name`` that mean the same: as :func:`modak.facts.canonical_parameter`, and amounts in any unit.
 
-    >>> same_setting("amount", "100 ns") == same_setting("amount", "0.1 us"), same_setting("size", "10.0") == same_setting("size", "10")
+    >>> (
+    ...     canonical_setting("amount", "100 ns") == canonical_setting("amount", "0.1 us"),
+    ...     canonical_setting("size", "10.0") == canonical_setting("size", "10"),
+    ... )
     (True, True)
     """
     amount = startup.amount_of({name: text})
-    return f"{amount.number:.15g} {amount.counts}" if amount else same_parameter(text)
+    return f"{amount.number:.15g} {amount.counts}" if amount else canonical_parameter(text)
 
 
-def same_label(column: str, text: str) -> Hashable:
+def canonical_label(column: str, text: str) -> Hashable:
     """Equal for texts of a column (``params.NAME`` for a parameter) that mean the same, whatever the systems' aliases are.
 
-    >>> same_label("compiler", "GCC 9.3") == same_label("compiler", "gcc/9.3"), same_label("dataset", "A b") == same_label("dataset", "a-b")
+    >>> (
+    ...     canonical_label("compiler", "GCC 9.3") == canonical_label("compiler", "gcc/9.3"),
+    ...     canonical_label("dataset", "A b") == canonical_label("dataset", "a-b"),
+    ... )
     (True, False)
     """
     if column.startswith(PARAMETER):
-        return same_setting(column.removeprefix(PARAMETER), text)
-    return _EXACT.get(column, same_text)(text)
+        return canonical_setting(column.removeprefix(PARAMETER), text)
+    return _EXACT.get(column, canonical_text)(text)
 
 
-def joined_label(name: str, value: Any) -> Hashable:
+def curve_label(name: str, value: Any) -> Hashable:
     """Equal for values of a column of results that one curve joins: in any spelling, and mixed precisions; all parameters are one value."""
     if name == "params":
-        return frozenset((key, same_setting(key, text)) for key, text in value.items())
+        return frozenset((key, canonical_setting(key, text)) for key, text in value.items())
     return SPELLINGS[name](value) if name in SPELLINGS and value is not None else value
 
 
@@ -134,7 +149,7 @@ def _destinations_within(members: Sequence[SeriesKey]) -> Mapping[SeriesKey, tup
 
 
 def _measure(series: SeriesKey) -> Measure:
-    return (series.metric, series.unit, *sorted((name, same_setting(name, text)) for name, text in series.params.items()))
+    return (series.metric, series.unit, *sorted((name, canonical_setting(name, text)) for name, text in series.params.items()))
 
 
 class _Together(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from modak.arrays import Array
-from modak.perfmodel.fitting.forms import NOISE, WIDE, Averaged
+from modak.perfmodel.fitting.forms import NOISE, WIDE, ModelAverage
 
 STEP: Final = 0.05
 """Expected log cost of leaving one node, before it is measured: between the medians of two public collections (0.014, 0.13)."""
@@ -60,7 +60,7 @@ def unlike(apart: Array, nodes: Array, measured: Sequence[int]) -> Array:
     return np.asarray(np.hypot(OTHER_NODES * apart, step))
 
 
-def multiplied(nodes: Array, step: float, whole: Averaged, node: Averaged) -> Averaged:
+def multiplied(nodes: Array, step: float, whole: ModelAverage, node: ModelAverage) -> ModelAverage:
     """What the forms tell of several ``nodes [m]`` if only one was measured.
 
     ``whole``: by the series continued over all workers; ``node``: for one node's share of the workers, which is then divided among the
@@ -73,4 +73,4 @@ def multiplied(nodes: Array, step: float, whole: Averaged, node: Averaged) -> Av
     of_whole = whole.disagreement**2 + (whole.log_cost - both) ** 2
     of_node = node.disagreement**2 + (divided - both) ** 2
     variance = (1 - share) * of_whole + share * of_node
-    return Averaged(both, np.sqrt(variance + (STEP_SPREAD * several) ** 2))
+    return ModelAverage(both, np.sqrt(variance + (STEP_SPREAD * several) ** 2))

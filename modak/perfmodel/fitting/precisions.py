@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from modak.facts import same_name
+from modak.facts import canonical_name
 
 USUAL_PRECISION: Final = "fp32"
 """The precision of results that do not give one."""
@@ -24,7 +24,7 @@ PRECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("float64", "double", "torch.float64", "64-true"), "fp64"),
     **dict.fromkeys(("mixed", "mixed-float16", "mixed-bfloat16", "16-mixed", "fp16-mixed", "bf16-mixed", "amp-fp16", "amp-bf16"), "amp"),
 }
-"""Other names of precisions, in the spelling of :func:`same_name`: those of PyTorch, TensorFlow, Lightning and Composer."""
+"""Other names of precisions, in the spelling of :func:`canonical_name`: those of PyTorch, TensorFlow, Lightning and Composer."""
 
 
 MIXED: Final = "amp"
@@ -37,17 +37,17 @@ def exact_precision(name: str) -> str:
     >>> exact_precision("Float16"), exact_precision("bf16_mixed")
     ('fp16', 'bf16-mixed')
     """
-    folded = same_name(name)
+    folded = canonical_name(name)
     found = PRECISIONS.get(folded, folded)
     return folded if found == MIXED else found
 
 
 @lru_cache(maxsize=1024)
-def same_precision(name: str | None) -> str | None:
+def canonical_precision(name: str | None) -> str | None:
     """The canonical name of a precision, for any spelling; ``None`` for ``None``.
 
-    >>> same_precision("FP16"), same_precision("torch.bfloat16"), same_precision("amp_bf16"), same_precision("int8")
+    >>> canonical_precision("FP16"), canonical_precision("torch.bfloat16"), canonical_precision("amp_bf16"), canonical_precision("int8")
     ('fp16', 'bf16', 'amp', 'int8')
     """
-    folded = same_name(name) if name else None
+    folded = canonical_name(name) if name else None
     return PRECISIONS.get(folded, folded) if folded else None

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from modak.arrays import Array, Flags
 from modak.grouping import grouped
 from modak.perfmodel.fitting import forms, nodestep
-from modak.perfmodel.fitting.forms import FORMS, Averaged
+from modak.perfmodel.fitting.forms import FORMS, ModelAverage
 
 POWER: Final = 4.0
 """Weights of forms fall with this power of their validation error (beyond the measured sizes)."""
@@ -129,7 +129,7 @@ class Forecast:
     sizes: int
     """How many sizes the series has."""
     relatives: int = 0
-    """How many other series contributed (:mod:`modak.perfmodel.forecasting.relatives`)."""
+    """How many other series contributed (:mod:`modak.perfmodel.forecasting.pooling`)."""
     doubt: float = 0.0
     """The largest disagreement between measured sizes ..."""
     error_inside: float = math.nan
@@ -191,7 +191,7 @@ def evaluate(mixture: Mixture, sizes: npt.ArrayLike, nodes: npt.ArrayLike | None
     )
 
 
-def _combined(mixture: Mixture, p: Array, within: Flags) -> Averaged:
+def _combined(mixture: Mixture, p: Array, within: Flags) -> ModelAverage:
     """What the forms tell, without the step between nodes; ``within [size]``: on one node that gets crowded.
 
     The forecast goes through what was measured, wherever the forms are. The part of an extrapolation that is not believed still counts as
@@ -202,14 +202,14 @@ def _combined(mixture: Mixture, p: Array, within: Flags) -> Averaged:
     told, missed = _averaged(mixture, logs, inner), _missed(mixture, p, inner)
     log_cost, disagreement = told.log_cost + missed, np.hypot(told.disagreement, MISSED * missed * _way(mixture, p))
     if not outer.any():
-        return Averaged(log_cost, disagreement)
+        return ModelAverage(log_cost, disagreement)
     rise = np.log(p[outer] / mixture.sizes[-1])
     losses = logs[:, outer] - _log_costs(mixture, np.array(mixture.sizes[-1:])) + rise
     doublings, crowded = rise / math.log(2), within[outer]
     most = (mixture.steepest + np.where(crowded, CEILING_WITHIN, CEILING)) * doublings
     log_cost[outer] -= np.array(mixture.outside) @ excess(losses, most, mixture.least_error)
     log_cost[outer] += CROWDED * doublings * crowded
-    return Averaged(log_cost, disagreement)
+    return ModelAverage(log_cost, disagreement)
 
 
 def excess(losses: Array, most: Array, error: float | None) -> Array:
@@ -242,15 +242,15 @@ def _way(mixture: Mixture, p: Array) -> Array:
     return np.asarray(2 * np.sqrt(place * (1 - place)))
 
 
-def _averaged(mixture: Mixture, logs: Array, inner: Flags) -> Averaged:
+def _averaged(mixture: Mixture, logs: Array, inner: Flags) -> ModelAverage:
     """The weighted mean and standard deviation over forms, by the weights that hold between the measured sizes and beyond them."""
     inside, outside = np.array(mixture.inside), np.array(mixture.outside)
     middle = np.where(inner, inside @ logs, outside @ logs)
     squares = (logs - middle) ** 2
-    return Averaged(middle, np.sqrt(np.where(inner, inside @ squares, outside @ squares)))
+    return ModelAverage(middle, np.sqrt(np.where(inner, inside @ squares, outside @ squares)))
 
 
-def _across_nodes(mixture: Mixture, p: Array, nodes: Array, whole: Averaged) -> Averaged:
+def _across_nodes(mixture: Mixture, p: Array, nodes: Array, whole: ModelAverage) -> ModelAverage:
     """What the forms tell with the step to several nodes; ``whole`` is without it."""
     stepped = whole._replace(log_cost=whole.log_cost + mixture.step * (nodes > 1))
     if not mixture.single_node:

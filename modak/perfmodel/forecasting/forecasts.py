@@ -1,7 +1,7 @@
 """The forecast of a curve at any sizes: by its own forms, pooled with comparable curves of the same application, its kin.
 
 :func:`pooled_forecast` has the steps. Which curves are kin, how alike they are, and what they tell,
-:mod:`modak.perfmodel.forecasting.relatives` says.
+:mod:`modak.perfmodel.forecasting.pooling` says.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from modak.cache import Cache
 from modak.perfmodel import intervals
 from modak.perfmodel.fitting import nodestep, scaling
 from modak.perfmodel.fitting.curves import FEW_SIZES, Curve
-from modak.perfmodel.forecasting import joining, relatives
-from modak.perfmodel.forecasting.others import Others
+from modak.perfmodel.forecasting import neighbours, pooling
+from modak.perfmodel.forecasting.curveset import CurveSet
 from modak.perfmodel.forecasting.repeats import RERUN_SPREAD, at_least, noise
 from modak.perfmodel.intervals import Z90
 
@@ -26,7 +26,7 @@ MOST_FORECASTS: Final = 4096
 """At most so many forecasts are kept for further questions."""
 
 
-class At(NamedTuple):
+class ForecastPoints(NamedTuple):
     """What a forecast is made for."""
 
     sizes: Array
@@ -42,7 +42,7 @@ class PooledForecast(NamedTuple):
     """The forecast of a curve at ``n`` sizes, and of others that contributed: arrays ``[n]``."""
 
     log_value: Array
-    width: intervals.Sides
+    width: intervals.HalfWidths
     doublings: Array
     """Beyond the measured sizes on either side."""
     reached: Flags
@@ -62,9 +62,9 @@ class PooledForecast(NamedTuple):
         return np.asarray(self.contributed.any(axis=0))
 
     @property
-    def told(self) -> joining.LogForecast:
+    def as_log_forecast(self) -> neighbours.LogForecast:
         """The same with a standard deviation in place of each interval."""
-        return joining.LogForecast(self.log_value, self.width.middle / Z90, self.doublings)
+        return neighbours.LogForecast(self.log_value, self.width.middle / Z90, self.doublings)
 
     def at(self, places: Ints) -> PooledForecast:
         """The forecast at some of the sizes, with those others that contributed there."""
@@ -85,7 +85,7 @@ class Forecasts:
     for."""
 
     def __init__(self, curves: Sequence[Curve], nodes: Array) -> None:
-        self._curves, self._nodes = Others(curves), nodes
+        self._curves, self._nodes = CurveSet(curves), nodes
         self._made = Cache(MOST_FORECASTS)
 
     def of(self, curve: Curve, per_node: float, nodes: Array) -> PooledForecast:
@@ -97,7 +97,7 @@ class Forecasts:
         return self._made.get((id(curve), per_node), made).at(np.searchsorted(self._nodes, nodes))
 
 
-def pooled_forecast(curve: Curve, others: Others, sizes: Array, nodes: Array) -> PooledForecast:
+def pooled_forecast(curve: Curve, others: CurveSet, sizes: Array, nodes: Array) -> PooledForecast:
     """The curve's own forecast at ``sizes [n]`` on ``nodes [n]``, pooled with its kin where these were measured.
 
     ``others``: those of the application, among which kin are searched. A curve of one size is pooled with its kin everywhere: alone it
@@ -106,38 +106,38 @@ def pooled_forecast(curve: Curve, others: Others, sizes: Array, nodes: Array) ->
     one node is also predicted from another layout on several (:func:`_off_the_node`). Beyond its sizes, where no kin was measured, another
     configuration that was tells, too (:func:`_joined`). In weak scaling the cost of a unit of size is forecast.
     """
-    at = At(sizes, nodes)
+    at = ForecastPoints(sizes, nodes)
     forecast = _joined(_as_measured(curve, others, at), curve, others, at)
     return forecast._replace(log_value=forecast.log_value + np.log(sizes)) if curve.grows else forecast
 
 
-def _as_measured(curve: Curve, others: Others, at: At) -> PooledForecast:
+def _as_measured(curve: Curve, others: CurveSet, at: ForecastPoints) -> PooledForecast:
     """The forecast of the curve and its kin, without other configurations: of costs as in :attr:`~modak.perfmodel.Curve.measured`."""
     silent = _silent_curve(curve, others)
     return _by_ratio(curve, silent, others, at) if silent else _off_the_node(_pooled(curve, others, at), curve, others, at)
 
 
-def _pooled(curve: Curve, others: Others, at: At) -> PooledForecast:
+def _pooled(curve: Curve, others: CurveSet, at: ForecastPoints) -> PooledForecast:
     """The forecast of the curve's own forms; pooled with its kin where these were measured, and with the forecasts of these beyond."""
     beside = at.beside(curve)
     own = scaling.evaluate(curve.mixture, at.sizes, beside)
     few, beyond = len(curve.sizes) <= FEW_SIZES, own.doublings > 0
-    kin = relatives.kin_of(curve, others) if few or beyond.any() else ()
-    reached = relatives.reached(kin, at.sizes, beside)
-    measured, continued = (beyond | few) & reached, beyond & ~reached & relatives.continued_by(kin, curve)
+    kin = pooling.kin_of(curve, others) if few or beyond.any() else ()
+    reached = pooling.reached(kin, at.sizes, beside)
+    measured, continued = (beyond | few) & reached, beyond & ~reached & pooling.continued_by(kin, curve)
 
     value, width = own.log_value, intervals.half_widths(own)
     if measured.any():
-        together = relatives.pool(own, curve.sizes[-1], kin, at.sizes, nodes=beside)
+        together = pooling.pool(own, curve.sizes[-1], kin, at.sizes, nodes=beside)
         # Relatives do not know how much runs scatter: between the sizes the interval is not narrower than at a size measured once.
         once = np.where(beyond, 0.0, RERUN_SPREAD)
         least = width.each(lambda side: np.minimum(side, once))
         pooled_width = intervals.half_widths(together).each(np.maximum, least)
         value, width = np.where(measured, together.log_value, value), pooled_width.where(measured, width)
     if continued.any():
-        forecasts = relatives.forecasts_of(kin, others, at.sizes, beside)
+        forecasts = pooling.forecasts_of(kin, others, at.sizes, beside)
         # Its interval is that of a series alone: nobody ran there.
-        together = replace(relatives.pool(own, curve.sizes[-1], kin, at.sizes, forecasts, beside), relatives=0)
+        together = replace(pooling.pool(own, curve.sizes[-1], kin, at.sizes, forecasts, beside), relatives=0)
         value = np.where(continued, together.log_value, value)
         width = intervals.half_widths(together).where(continued, width)
 
@@ -159,21 +159,21 @@ def _pooled(curve: Curve, others: Others, at: At) -> PooledForecast:
     )
 
 
-def _joined(forecast: PooledForecast, curve: Curve, others: Others, at: At) -> PooledForecast:
+def _joined(forecast: PooledForecast, curve: Curve, others: CurveSet, at: ForecastPoints) -> PooledForecast:
     """The forecast, joined with those of configurations that share no size with the curve and were measured nearer
-    (:mod:`modak.perfmodel.forecasting.joining`)."""
+    (:mod:`modak.perfmodel.forecasting.neighbours`)."""
     away = np.flatnonzero((forecast.doublings > 0) & ~forecast.reached)
-    found = joining.neighbours(curve, others) if away.size else []
-    own = forecast.told
-    for one, some in joining.nearest(found, at.sizes[away], own.doublings[away]):
+    found = neighbours.neighbours(curve, others) if away.size else []
+    own = forecast.as_log_forecast
+    for one, some in neighbours.nearest_neighbours(found, at.sizes[away], own.doublings[away]):
         here = away[some]
-        other = _told_by(one, curve, others.without(one.curve), At(at.sizes[here], at.nodes[here]), forecast.noise)
-        joint, factor = joining.together(own.at(here), other)
+        other = _told_by(one, curve, others.without(one.curve), ForecastPoints(at.sizes[here], at.nodes[here]), forecast.noise)
+        joint, factor = neighbours.combine_forecasts(own.at(here), other)
         forecast = _with(forecast, here, joint, factor, one.curve.measured)
     return forecast
 
 
-def _off_the_node(forecast: PooledForecast, curve: Curve, others: Others, at: At) -> PooledForecast:
+def _off_the_node(forecast: PooledForecast, curve: Curve, others: CurveSet, at: ForecastPoints) -> PooledForecast:
     """The forecast of a curve over counts within one node; on several, joined with what another layout of the same run shows of leaving
     the node: its cost there, times the ratio of the costs of both on one node."""
     several = np.flatnonzero(at.nodes > 1)
@@ -181,15 +181,15 @@ def _off_the_node(forecast: PooledForecast, curve: Curve, others: Others, at: At
     if other is None:
         return forecast
     nodes, one = at.nodes[several], np.ones(several.shape)
-    there, on_one = (_pooled(other, others.without(other), At(on, on)) for on in (nodes, one))
-    share = _pooled(curve, others, At(at.sizes[several] / nodes, one))
-    parts = there.told.deviation, share.told.deviation, relatives.UNKNOWN_LIKENESS * np.log2(nodes)
-    own = forecast.told.at(several)
+    there, on_one = (_pooled(other, others.without(other), ForecastPoints(on, on)) for on in (nodes, one))
+    share = _pooled(curve, others, ForecastPoints(at.sizes[several] / nodes, one))
+    parts = there.as_log_forecast.deviation, share.as_log_forecast.deviation, pooling.UNKNOWN_LIKENESS * np.log2(nodes)
+    own = forecast.as_log_forecast.at(several)
     moved = own._replace(log_value=there.log_value + share.log_value - on_one.log_value, deviation=np.sqrt(sum(part**2 for part in parts)))
-    return _with(forecast, several, *joining.together(own, moved), other.measured)
+    return _with(forecast, several, *neighbours.combine_forecasts(own, moved), other.measured)
 
 
-def _over_nodes(curve: Curve, others: Others) -> Curve | None:
+def _over_nodes(curve: Curve, others: CurveSet) -> Curve | None:
     """Of the other layouts of the same run that were measured on one node and on several, the one on the most; of equals, names do not
     decide."""
     found = [one for one in others if one.scale == "nodes" and one.series == curve.series and one.nodes[0] == 1 < one.nodes[-1]]
@@ -197,7 +197,7 @@ def _over_nodes(curve: Curve, others: Others) -> Curve | None:
     return max(alike, key=lambda one: (len(one.nodes), one.nodes, one.costs), default=None)
 
 
-def _with(forecast: PooledForecast, here: Ints, joint: joining.LogForecast, factor: Array, other: scaling.Series) -> PooledForecast:
+def _with(forecast: PooledForecast, here: Ints, joint: neighbours.LogForecast, factor: Array, other: scaling.Series) -> PooledForecast:
     """The forecast with what it and an ``other`` series tell ``here`` together, where its deviation changes by a ``factor``."""
     value, doublings, factors = forecast.log_value.copy(), forecast.doublings.copy(), np.ones(forecast.log_value.shape)
     value[here], doublings[here], factors[here] = joint.log_value, joint.doublings, factor
@@ -211,15 +211,17 @@ def _with(forecast: PooledForecast, here: Ints, joint: joining.LogForecast, fact
     )
 
 
-def _told_by(one: joining.Neighbour, curve: Curve, others: Others, at: At, of_repeats: float) -> joining.LogForecast:
+def _told_by(one: neighbours.Neighbour, curve: Curve, others: CurveSet, at: ForecastPoints, of_repeats: float) -> neighbours.LogForecast:
     """What another configuration tells of the curve: its forecast, moved by the ratio of their costs at the edge of the curve's sizes."""
     edges = np.clip(at.sizes, curve.sizes[0], curve.sizes[-1])
     nodes = np.interp(edges, curve.sizes, curve.nodes)
-    both = _as_measured(one.curve, others, At(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]))).told
+    both = _as_measured(
+        one.curve, others, ForecastPoints(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]))
+    ).as_log_forecast
     there, at_edge = both.at(slice(len(edges))), both.at(slice(len(edges), None))
     ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
     known = max(RERUN_SPREAD, of_repeats) / Z90
-    return joining.moved(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(at.sizes / edges)))
+    return neighbours.shift_by_ratio(there, one.spread, ratio, at_edge.deviation, known, np.abs(np.log2(at.sizes / edges)))
 
 
 def _nodes_apart(curve: Curve, sizes: Array, nodes: Array) -> Array:
@@ -231,13 +233,13 @@ def _nodes_apart(curve: Curve, sizes: Array, nodes: Array) -> Array:
     return np.asarray(np.abs(np.log2(nodes) - np.maximum(usual, 0.0)))
 
 
-def _silent_curve(curve: Curve, others: Others) -> Curve | None:
+def _silent_curve(curve: Curve, others: CurveSet) -> Curve | None:
     """The curve of the same run without a layout, if ``curve`` has one and was measured on few, and on fewer, numbers of nodes.
 
     Few are :data:`FEW_SIZES`, and one for a curve over counts within a node.
     """
     measured = len(set(curve.nodes))
-    if measured > (FEW_SIZES if curve.scale == "nodes" else 1) or curve.silent:
+    if measured > (FEW_SIZES if curve.scale == "nodes" else 1) or curve.layout_unstated:
         return None
     of_run = (one for place, one in others.of_all(_silent) if place not in others.out and one.series == curve.series)
     return next((one for one in of_run if one.layout.batch_size == curve.layout.batch_size and len(one.sizes) > measured), None)
@@ -245,37 +247,37 @@ def _silent_curve(curve: Curve, others: Others) -> Curve | None:
 
 def _silent(curves: Sequence[Curve]) -> Sequence[tuple[int, Curve]]:
     """Those without a layout, each with its place."""
-    return [(place, curve) for place, curve in enumerate(curves) if curve.silent]
+    return [(place, curve) for place, curve in enumerate(curves) if curve.layout_unstated]
 
 
 class _Ratio(NamedTuple):
     """The ratio of the costs of a curve to those of the same run without a layout, on each number of nodes."""
 
     log_ratio: Array
-    width: intervals.Sides
+    width: intervals.HalfWidths
     doublings: Array
     """Beyond the counts within a node that the curve was measured at."""
-    unlikeness: float
+    dissimilarity: float
     """Standard deviation of the change of the ratio with each doubling of nodes."""
 
 
-def _by_ratio(curve: Curve, silent: Curve, others: Others, at: At) -> PooledForecast:
+def _by_ratio(curve: Curve, silent: Curve, others: CurveSet, at: ForecastPoints) -> PooledForecast:
     """The forecast of ``silent``, times the ratio of the costs of ``curve`` to its costs on the same nodes.
 
     The interval widens with the distance from the nodes of ``curve``.
     """
     further = others.without(silent)
     measured = np.unique(np.array(curve.nodes, dtype=np.float64))
-    forecast, there = (_pooled(silent, further, At(nodes, nodes)) for nodes in (at.nodes, measured))
+    forecast, there = (_pooled(silent, further, ForecastPoints(nodes, nodes)) for nodes in (at.nodes, measured))
     if curve.scale == "nodes":
         ratio = _ratio_along_nodes(curve, silent, there, at.nodes)
     else:
         (one_count,) = measured
-        own = _pooled(curve, further, At(at.sizes / at.nodes * one_count, np.full(at.nodes.shape, one_count)))
-        ratio = _Ratio(own.log_value - there.log_value, own.width, own.doublings, relatives.UNKNOWN_LIKENESS)
+        own = _pooled(curve, further, ForecastPoints(at.sizes / at.nodes * one_count, np.full(at.nodes.shape, one_count)))
+        ratio = _Ratio(own.log_value - there.log_value, own.width, own.doublings, pooling.UNKNOWN_LIKENESS)
     away = np.abs(np.log2(at.nodes[:, None] / measured)).min(axis=-1)
     beyond = np.where((at.nodes < measured[0]) | (at.nodes > measured[-1]), np.minimum(forecast.doublings, away), 0.0)
-    width = forecast.width.each(np.hypot, ratio.width).widened(Z90 * ratio.unlikeness * away)
+    width = forecast.width.each(np.hypot, ratio.width).widened(Z90 * ratio.dissimilarity * away)
     of_repeats = noise(curve, others)
     return PooledForecast(
         log_value=forecast.log_value + ratio.log_ratio,
@@ -291,6 +293,6 @@ def _by_ratio(curve: Curve, silent: Curve, others: Others, at: At) -> PooledFore
 
 def _ratio_along_nodes(curve: Curve, silent: Curve, there: PooledForecast, nodes: Array) -> _Ratio:
     """That of a curve over nodes, fitted as for other kin. ``there``: the forecast of ``silent`` on the nodes of ``curve``."""
-    (kin,) = relatives.moved(curve.measured, [silent.measured], there.log_value[None])
+    (kin,) = pooling.shift_relatives(curve.measured, [silent.measured], there.log_value[None])
     none = np.zeros(nodes.shape)
-    return _Ratio(kin.level + kin.slope * np.log2(nodes / max(curve.nodes)), intervals.Sides(none, none), none, kin.unlikeness)
+    return _Ratio(kin.level + kin.slope * np.log2(nodes / max(curve.nodes)), intervals.HalfWidths(none, none), none, kin.dissimilarity)

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from modak.perfmodel.fitting.curves import Curve, Scatter
-from modak.perfmodel.fitting.merging import joined_label
-from modak.perfmodel.forecasting.others import Others
-from modak.perfmodel.intervals import Z90, Sides
+from modak.perfmodel.fitting.merging import curve_label
+from modak.perfmodel.forecasting.curveset import CurveSet
+from modak.perfmodel.intervals import Z90, HalfWidths
 
 RERUN_SPREAD: Final = 0.08
 """Half-width of the 90 % interval of log cost at a measured size, at most, unless runs are seen to scatter more: replicates of published
@@ -25,7 +25,7 @@ TINY: Final = 1e-6
 """The least scatter of repeats in that test: some tables give the same value twice."""
 
 
-def noise(curve: Curve, others: Others) -> float:
+def noise(curve: Curve, others: CurveSet) -> float:
     """The least half-width of the intervals of log cost: :data:`RERUN_SPREAD` times the factor by which runs scatter more than usual; 0 if
     they do not.
 
@@ -65,7 +65,7 @@ def _seen(curve: Curve) -> list[Scatter]:
 
 def _kind(curve: Curve) -> Hashable:
     """What curves of an application have in common that are expected to scatter alike: metric and system."""
-    return curve.series.metric, joined_label("system", curve.series.system)
+    return curve.series.metric, curve_label("system", curve.series.system)
 
 
 def _by_kind(curves: Sequence[Curve]) -> Mapping[Hashable, Sequence[tuple[int, Scatter]]]:
@@ -86,6 +86,6 @@ def _combined(seen: Sequence[Scatter], usual: float) -> float:
     return (USUAL * usual + shown) / (USUAL + freedom)
 
 
-def at_least(width: Sides, of_repeats: float) -> Sides:
+def at_least(width: HalfWidths, of_repeats: float) -> HalfWidths:
     """The intervals, widened to at least :func:`noise`."""
     return width.each(lambda side: np.maximum(side, of_repeats))

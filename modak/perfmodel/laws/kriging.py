@@ -43,7 +43,7 @@ class Slope(NamedTuple):
         return cls(prior, prior, prior, bend)
 
 
-def predicted(
+def krige(
     away: Array,
     log_costs: Array,
     spreads: Array,
@@ -111,7 +111,7 @@ def _posterior(prior: Array, log_likelihood: Array) -> Array:
     return np.asarray(weights / weights.sum(axis=0))
 
 
-def walks(away: Array) -> Array:
+def random_walk_covariances(away: Array) -> Array:
     """Covariances ``[k, k]`` of random walks over each of ``away [k, m]``, which start at the place in question, on either side of it."""
     one, other = away[:, None], away[None]
     return np.asarray(np.where(one * other > 0, np.minimum(np.abs(one), np.abs(other)), 0.0).sum(axis=-1))

@@ -15,7 +15,7 @@ import numpy as np
 
 from modak.arrays import Array, Ints
 from modak.facts import Layout
-from modak.perfmodel.laws.kriging import REPEAT, UNLIKE, Slope, predicted, walks
+from modak.perfmodel.laws.kriging import REPEAT, UNLIKE, Slope, krige, random_walk_covariances
 from modak.perfmodel.matching.layouts import COUNTS, log_ratio
 
 EITHER: Final = Slope.everywhere((0.0, 0.3))
@@ -41,7 +41,7 @@ SMOOTHNESS: Final = np.array(
         (1.0, 0.06, 0.03),
     ]
 )
-"""How smooth costs are over layouts (:func:`modak.perfmodel.laws.kriging.predicted`): around the trend are caches, sockets, and counts that
+"""How smooth costs are over layouts (:func:`modak.perfmodel.laws.kriging.krige`): around the trend are caches, sockets, and counts that
 divide the work badly."""
 RATIO: Final = 0.25
 """Standard deviation of the slope of the log ratio of two systems, programs or problems over the log of a count, and of its change around
@@ -75,7 +75,7 @@ def beyond(away: Array) -> bool:
     return bool((workers < 0).all() and np.ptp(workers))
 
 
-def between(
+def krige_layout(
     away: Array, log_costs: Array, spreads: Array, ratios: Sequence[tuple[float, Array]] = (), *, on_gpus: bool = False
 ) -> tuple[Array, Array]:
     """Log cost of an unmeasured layout and its standard deviation, both ``[n]``, at each of ``n`` sizes.
@@ -86,19 +86,19 @@ def between(
     """
     either, workers = (EITHER_ON_GPUS, WORKERS_ON_GPUS) if on_gpus else (EITHER, WORKERS)
     slopes = [_known(slope, column) for slope, column in zip((either, either, GPUS, BATCH, workers), away.T, strict=True)]
-    return predicted(away, log_costs, np.hypot(spreads, REPEAT), slopes, SMOOTHNESS, ratios)
+    return krige(away, log_costs, np.hypot(spreads, REPEAT), slopes, SMOOTHNESS, ratios)
 
 
 def ratios_of(away: Array, kind: Ints, unlike: Array) -> list[tuple[float, Array]]:
     """Possible covariances ``[k, k]`` of the log ratios of costs to those of the configuration in question, with their probabilities.
 
-    ``away``: see :func:`between`; ``kind [k]``: 0 for results of the configuration in question, 1, 2, … for those of others, of which
+    ``away``: see :func:`krige_layout`; ``kind [k]``: 0 for results of the configuration in question, 1, 2, … for those of others, of which
     ``unlike [k]`` are the standard deviations of the ratios. What sets the configuration in question apart from all others is half of the
     covariance: it is the same for all of these.
     """
     others = np.where(np.equal.outer(kind, kind), 1.0, 0.5) * np.outer(kind > 0, kind > 0)
     counts = away[:, : len(COUNTS)]
-    drifts = counts @ counts.T + walks(counts)
+    drifts = counts @ counts.T + random_walk_covariances(counts)
     return [(share, others * _ratio_of(factor * unlike, drifts)) for factor, share in UNLIKE]
 
 

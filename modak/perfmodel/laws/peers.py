@@ -16,13 +16,13 @@ from modak.arrays import Array, Ints
 from modak.facts import Layout
 from modak.grouping import grouped
 from modak.perfmodel.fitting.curves import Curve, results_behind
-from modak.perfmodel.intervals import GAIN, Z90, Sides
+from modak.perfmodel.intervals import GAIN, Z90, HalfWidths
 from modak.perfmodel.laws import layoutlaw
 from modak.perfmodel.laws.kriging import variance_parts
 from modak.perfmodel.matching import layouts
+from modak.perfmodel.matching.dissimilarity import of_another_count
 from modak.perfmodel.matching.matching import Match, best_match, least, order_of_equals
 from modak.perfmodel.matching.questions import both_differ
-from modak.perfmodel.matching.unlikeness import of_another_count
 from modak.perfmodel.predictions import Predictions, all_of
 
 MOST_LAYOUTS: Final = 8
@@ -81,7 +81,7 @@ def _most_alike(found: Sequence[Match], nearest: Match, nodes: Array) -> Match:
     """Of the results that differ least from the question, whatever their layout, those from which it is answered."""
     if nearest.own:
         return nearest
-    return best_match(least(found, [round(one.unlikeness, 9) for one in found]), nodes)
+    return best_match(least(found, [round(one.dissimilarity, 9) for one in found]), nodes)
 
 
 def _configuration(match: Match) -> tuple[tuple[str, Hashable], ...]:
@@ -153,14 +153,14 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     own = answers[0] if peers[0].counted == layout else answer(nearest, layout)
     away = np.array([layoutlaw.count_ratios(layout, peer.layout, peer.hyperthreads) for peer in peers])  # [k, 5]
     log_cost, deviation = _by_law(peers, kind, answers, away, layout)
-    half = Z90 * np.hypot(deviation, nearest.unlikeness)
+    half = Z90 * np.hypot(deviation, nearest.dissimilarity)
     lopsided = layoutlaw.beyond(away) and not layout.gpus_per_node
     used = [peer.match.curve for peer in peers]
     others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
     return replace(
         own,
         value=np.exp(log_cost),
-        width=Sides(GAIN * half, layoutlaw.LOSS * half) if lopsided else Sides(half, half),
+        width=HalfWidths(GAIN * half, layoutlaw.LOSS * half) if lopsided else HalfWidths(half, half),
         basis=all_of("transferred", len(log_cost)),
         others=tuple(series for series in dict.fromkeys(others) if series != nearest.curve.measured),
         other_results=results_behind(curve for curve in used if curve is not nearest.curve),
@@ -182,7 +182,7 @@ def _by_law(peers: Sequence[Peer], kind: Ints, answers: Sequence[Predictions], a
         unlike = np.array([peer.match.unlike(peers[0].match) for peer in peers])
         together = np.equal.outer(kind, kind) * of_kind.T[:, None]  # [n, k, k]
         ratios = [(share, covariance + together) for share, covariance in layoutlaw.ratios_of(away, kind, unlike)]
-    log_cost, deviation = layoutlaw.between(away, log_costs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
+    log_cost, deviation = layoutlaw.krige_layout(away, log_costs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
     return log_cost, np.sqrt(common + deviation**2)
 
 

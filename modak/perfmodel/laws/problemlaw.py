@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from modak.arrays import Array, Ints
-from modak.perfmodel.laws.kriging import Slope, predicted, walks
+from modak.perfmodel.laws.kriging import Slope, krige, random_walk_covariances
 
 BEYOND: Final = (1.3, 1.5)
 """Mean and standard deviation, before anything is measured, of the power of a number in the cost of a run or a step, at a value above all
@@ -35,7 +35,7 @@ SMOOTHNESS: Final = np.array(
         (1.0, 0.5, 0.02),
     ]
 )
-"""How smooth costs are over problem sizes (:func:`modak.perfmodel.laws.kriging.predicted`): around the law are caches, and sizes that
+"""How smooth costs are over problem sizes (:func:`modak.perfmodel.laws.kriging.krige`): around the law are caches, and sizes that
 divide badly."""
 INTERACTION: Final = 0.5
 """How much the power of a number changes with each other number, compared with how much it changes with its own: where overheads hide the
@@ -52,7 +52,7 @@ LEAST_RATIO: Final = 0.5
 Judgement."""
 
 
-def between(
+def krige_problem(
     away: Array, log_costs: Array, spreads: Array, ratios: Sequence[tuple[float, Array]] = (), *, of_work: bool = True
 ) -> tuple[Array, Array]:
     """Log cost of an unmeasured problem and its standard deviation, both ``[n]``, at each of ``n`` sizes of the job.
@@ -65,18 +65,18 @@ def between(
     slope = Slope(BEYOND if of_work else BELOW, BELOW, BETWEEN)
     numbers = away.shape[1]
     # What few sizes tell of several numbers, they do not tell of each as surely.
-    return predicted(away, log_costs, spreads, [slope] * numbers, SMOOTHNESS, ratios, interaction=INTERACTION, power=1 / numbers)
+    return krige(away, log_costs, spreads, [slope] * numbers, SMOOTHNESS, ratios, interaction=INTERACTION, power=1 / numbers)
 
 
 def ratios_of(away: Array, kind: Ints, unlike: Array, doubt: Array, tails: Array) -> list[tuple[float, Array]]:
     """Possible covariances ``[n, k, k]`` of the log ratios of the costs of ``k`` problems to those of the configuration in question, with
-    their probabilities, for :func:`between`.
+    their probabilities, for :func:`krige_problem`.
 
     ``away [k, m]`` as there; ``kind [k]``: costs of one kind have a ratio in common, which changes with the problem; ``unlike [k]``:
     standard deviations of these ratios, 0 for costs of the configuration itself; ``doubt [k, n]``: variances of what else is not known of
     the costs of a kind together; ``tails``: as :data:`~modak.perfmodel.laws.kriging.UNLIKE`.
     """
-    changes = RATIO**2 * walks(away) + RATIO_POWER**2 * (away @ away.T)
+    changes = RATIO**2 * random_walk_covariances(away) + RATIO_POWER**2 * (away @ away.T)
     # Beside others, the costs of the configuration itself do not follow what all have in common exactly, either.
     scale = np.maximum(unlike / LEAST_RATIO, (unlike > 0) | (kind.max() > 0))
     covariance = np.equal.outer(kind, kind) * (unlike**2 + doubt.T[:, None] + scale**2 * changes)

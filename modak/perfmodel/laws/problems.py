@@ -16,19 +16,19 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 
 from modak.arrays import Array, Flags
-from modak.facts import Layout, same_parameter
+from modak.facts import Layout, canonical_parameter
 from modak.grouping import grouped
 from modak.perfmodel.fitting import startup
 from modak.perfmodel.fitting.curves import Curve, results_behind
-from modak.perfmodel.fitting.merging import same_setting
+from modak.perfmodel.fitting.merging import canonical_setting
 from modak.perfmodel.intervals import Z90
 from modak.perfmodel.laws.kriging import REPEAT, UNLIKE, variance_parts
-from modak.perfmodel.laws.problemlaw import LEAST_RATIO, between, ratios_of
+from modak.perfmodel.laws.problemlaw import LEAST_RATIO, krige_problem, ratios_of
+from modak.perfmodel.matching.dissimilarity import WORK_SPREAD, tells_of_work
 from modak.perfmodel.matching.lengths import of_length
 from modak.perfmodel.matching.magnitudes import magnitude
 from modak.perfmodel.matching.matching import Match, order_of_equals
-from modak.perfmodel.matching.questions import SPREAD, Question, of_metric, same_value, stated_by, switched_on
-from modak.perfmodel.matching.unlikeness import WORK_SPREAD, tells_of_work
+from modak.perfmodel.matching.questions import SPREAD, Question, equal_values, of_metric, stated_by, switched_on
 from modak.perfmodel.nearest import NearestAnswer
 from modak.perfmodel.predictions import Predictions, all_of
 
@@ -129,12 +129,12 @@ def _named(params: Mapping[str, str], dataset: str | None) -> Mapping[str, str]:
 
 def _names(text: str, numbers: Sequence[str], asked: Mapping[str, str], curves: Iterable[Curve]) -> bool:
     """Whether a text goes one-to-one with numbers, in the results of curves and in the question."""
-    in_question = same_setting(text, asked[text]), tuple(magnitude(asked[name]) for name in numbers)
+    in_question = canonical_setting(text, asked[text]), tuple(magnitude(asked[name]) for name in numbers)
     pairs = {in_question}
     for curve in curves:
         there = _named(curve.series.params, curve.series.dataset)
         if text in there:
-            pair = same_setting(text, there[text]), tuple(magnitude(there.get(name)) for name in numbers)
+            pair = canonical_setting(text, there[text]), tuple(magnitude(there.get(name)) for name in numbers)
             if (pair[0] == in_question[0]) != (pair[1] == in_question[1]):
                 return False  # what is soon found of a solver, among many results
             pairs.add(pair)
@@ -224,7 +224,7 @@ def number_ratios(asked: Mapping[str, str], there: Mapping[str, str]) -> Mapping
     True
     """
     pairs = {name: (magnitude(there.get(name)), magnitude(text)) for name, text in asked.items()}
-    differing = {name: pairs[name] for name, text in asked.items() if not same_value(there.get(name), text)}
+    differing = {name: pairs[name] for name, text in asked.items() if not equal_values(there.get(name), text)}
     ratios = {name: math.log(one / other) for name, (one, other) in differing.items() if one and other}
     return ratios if len(ratios) == len(differing) else None
 
@@ -269,16 +269,16 @@ def _compared(
     """
     of_results = dict(there)
     pairs = [(name, text, of_results[name]) for name, text in asked if name in of_results]
-    texts = {name: same_setting(name, other) for name, text, other in pairs if _is_another_text(text, other, exact=name in exact)}
+    texts = {name: canonical_setting(name, other) for name, text, other in pairs if _is_another_text(text, other, exact=name in exact)}
     return number_ratios({name: text for name, text in asked if name not in texts}, of_results), texts
 
 
 def _is_another_text(asked: str, there: str, *, exact: bool) -> bool:
     if asked == there:
         return False
-    if exact and same_value(there, asked):
-        return same_parameter(there) != same_parameter(asked)
-    return magnitude(asked) is None and magnitude(there) is None and not same_value(there, asked)
+    if exact and equal_values(there, asked):
+        return canonical_parameter(there) != canonical_parameter(asked)
+    return magnitude(asked) is None and magnitude(there) is None and not equal_values(there, asked)
 
 
 def _source(match: Match) -> Source:
@@ -324,7 +324,7 @@ def _along(kinds: Sequence[Sequence[AtProblem]]) -> Predictions:
     tails = UNLIKE if len(kinds) > 1 and answers[0].match.own else np.ones((1, 2))
     of_work = all(tells_of_work(one.found.curve) for one in answers if one.found.curve)
     ratios = ratios_of(away, kind, unlike, of_kind, tails)
-    log_cost, deviation = between(away, log_costs, np.sqrt(alone + REPEAT**2), ratios, of_work=of_work)
+    log_cost, deviation = krige_problem(away, log_costs, np.sqrt(alone + REPEAT**2), ratios, of_work=of_work)
     return _of_law(answers, log_cost, Z90 * np.sqrt(common + deviation**2))
 
 

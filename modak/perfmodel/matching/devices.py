@@ -10,7 +10,7 @@ from modak.perfmodel.fitting.curves import Curve
 from modak.perfmodel.matching.questions import both_differ
 
 
-class Used(NamedTuple):
+class NodeUse(NamedTuple):
     """The part of a node that a run uses."""
 
     system: str | None
@@ -36,7 +36,7 @@ class NodePower(NamedTuple):
         return next((one / another for one, another in zip(self, other, strict=True) if one and another), None)
 
 
-Power = Callable[[Used], NodePower]
+Power = Callable[[NodeUse], NodePower]
 
 
 def other_device(curve: Curve, layout: Layout, power: Power | None) -> bool:
@@ -53,4 +53,4 @@ def unknown_device(curve: Curve, power: Power | None) -> bool:
 
 def _whole_node(curve: Curve, power: Power | None) -> NodePower:
     """The power of a node behind a curve."""
-    return power(Used(curve.series.system, curve.series.partition)) if power else NodePower()
+    return power(NodeUse(curve.series.system, curve.series.partition)) if power else NodePower()

@@ -19,8 +19,8 @@ from modak.perfmodel.fitting.startup import (
     samples_of,
     start_up_correction,
 )
-from modak.perfmodel.intervals import Sides
-from modak.perfmodel.matching.questions import Question, closed, of_metric
+from modak.perfmodel.intervals import HalfWidths
+from modak.perfmodel.matching.questions import Question, of_metric, with_switches_off
 from modak.perfmodel.predictions import Predictions, of_other_length, of_whole_time
 from modak.results.metrics import WALL_TIME, metric_of
 
@@ -68,7 +68,7 @@ def with_samples(question: Question, curves: Sequence[Curve]) -> tuple[Question,
         return question, None
     rest = {name: text for name, text in params.items() if name != SAMPLES}
     apart = question.with_params(rest, scales_epochs=True)
-    asked = closed(able, apart)
+    asked = with_switches_off(able, apart)
     if any(there == samples and asked.agrees(one.series, one.layout) for there, one in zip(measured, able, strict=True)):
         return question, None
     return apart, samples
@@ -105,7 +105,7 @@ def of_length(found: Predictions, wanted: Mapping[str, float]) -> Predictions:
         value, width = of_other_length(found.width, found.value, scale, included.seconds, included.doubt)
         return replace(found, value=value, width=width)
     reach = start_up_correction(scale, found.value)
-    width = found.width.each(np.hypot, Sides(below=np.fmin(reach, 0.0), above=np.fmax(reach, 0.0)))
+    width = found.width.each(np.hypot, HalfWidths(below=np.fmin(reach, 0.0), above=np.fmax(reach, 0.0)))
     return replace(found, value=found.value * scale, width=width)
 
 

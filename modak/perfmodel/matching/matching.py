@@ -1,4 +1,4 @@
-"""Which curve is nearest to a question, by the spread that their differences add (:mod:`modak.perfmodel.matching.unlikeness`)."""
+"""Which curve is nearest to a question, by the spread that their differences add (:mod:`modak.perfmodel.matching.dissimilarity`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from modak.grouping import grouped
 from modak.perfmodel.fitting import startup
 from modak.perfmodel.fitting.curves import Curve
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.matching import layouts, ratios, unlikeness
+from modak.perfmodel.matching import dissimilarity, layouts, ratios
 from modak.perfmodel.matching.devices import Power, other_device, unknown_device
 from modak.perfmodel.matching.magnitudes import magnitude
 from modak.perfmodel.matching.questions import SPREAD, Question, of_metric
@@ -45,7 +45,7 @@ class Match:
     """The attributes in which they differ."""
     shape: tuple[str, ...]
     """The counts of the layout in which they differ."""
-    unlikeness: float
+    dissimilarity: float
     """The spread for these attributes, and for another device."""
     of_layout: float
     """The spread for these counts."""
@@ -53,7 +53,7 @@ class Match:
     @cached_property
     def spread(self) -> float:
         """The spread for all in which they differ."""
-        return math.hypot(self.unlikeness, self.of_layout)
+        return math.hypot(self.dissimilarity, self.of_layout)
 
     @property
     def differences(self) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class Match:
     @cached_property
     def factor(self) -> float:
         """Factor from the curve's cost to that of the question."""
-        other_nodes = "system" in self.attributes or unlikeness.on_other_nodes(self.curve, self.attributes, self.question)
+        other_nodes = "system" in self.attributes or dissimilarity.on_other_nodes(self.curve, self.attributes, self.question)
         return ratios.ratio(self.curve, self.question, self.power, other_nodes=other_nodes, other_layout=bool(self.shape))
 
     @property
@@ -89,20 +89,20 @@ class Match:
 
     def asked_with(self, layout: Layout) -> Match:
         """The match with another layout in question."""
-        shape = unlikeness.differing_counts(self.curve, layout, self.power)
-        question, of_layout = replace(self.question, layout=layout), unlikeness.of_layout(self.curve, layout, shape)
+        shape = dissimilarity.differing_counts(self.curve, layout, self.power)
+        question, of_layout = replace(self.question, layout=layout), dissimilarity.of_layout(self.curve, layout, shape)
         return replace(self, question=question, shape=tuple(shape), of_layout=of_layout)
 
     def taken_as_own(self) -> Match:
         """The match without the spread of what differs, for one who adds it to the answers of several."""
-        return replace(self, unlikeness=0.0, of_layout=0.0)
+        return replace(self, dissimilarity=0.0, of_layout=0.0)
 
     def unlike(self, other: Match) -> float:
         """The standard deviation of the log ratio of costs of this configuration to those of another one, whatever their layouts."""
         names = dict.fromkeys((*self.attributes, *other.attributes))
         differing = [name for name in names if self.curve.labels[name] != other.curve.labels[name]]
         run = self.question.with_params(other.curve.series.params, plain=True)
-        return unlikeness.of_attributes(differing, self.curve, run)
+        return dissimilarity.of_attributes(differing, self.curve, run)
 
 
 class Matcher:
@@ -120,23 +120,23 @@ class Matcher:
         found = []
         for curve in of_metric(curves, question.metric):
             one = compared.get(id(curve)) or compared.setdefault(id(curve), self._compare(curve, open_))
-            of_params = unlikeness.of_attributes(["params"], curve, question) if differ(curve.series.params) else 0.0
-            attributes, unlike = one.with_params if of_params else one.attributes, math.hypot(one.unlikeness, of_params)
+            of_params = dissimilarity.of_attributes(["params"], curve, question) if differ(curve.series.params) else 0.0
+            attributes, unlike = one.with_params if of_params else one.attributes, math.hypot(one.dissimilarity, of_params)
             found.append(Match(curve, question, self._power, attributes, one.shape, unlike, one.of_layout))
         return found
 
     def _compare(self, curve: Curve, question: Question) -> _Compared:
         """A curve with a question whose parameters are open."""
-        shape = unlikeness.differing_counts(curve, question.layout, self._power)
-        found = unlikeness.differing_attributes(curve, question, same_layout=not shape)
+        shape = dissimilarity.differing_counts(curve, question.layout, self._power)
+        found = dissimilarity.differing_attributes(curve, question, same_layout=not shape)
         attributes = tuple(name for name in found if name != "params")
-        of_device = unlikeness.of_device(curve, question, self._power, other_system="system" in attributes)
+        of_device = dissimilarity.of_device(curve, question, self._power, other_system="system" in attributes)
         return _Compared(
             attributes=attributes,
             with_params=tuple(name for name in SPREAD if name in (*attributes, "params")),
             shape=tuple(shape),
-            unlikeness=math.hypot(unlikeness.of_attributes(attributes, curve, question), of_device),
-            of_layout=unlikeness.of_layout(curve, question.layout, shape),
+            dissimilarity=math.hypot(dissimilarity.of_attributes(attributes, curve, question), of_device),
+            of_layout=dissimilarity.of_layout(curve, question.layout, shape),
         )
 
 
@@ -147,7 +147,7 @@ class _Compared(NamedTuple):
     with_params: tuple[str, ...]
     """The attributes if parameters differ, too."""
     shape: tuple[str, ...]
-    unlikeness: float
+    dissimilarity: float
     of_layout: float
 
 
@@ -187,7 +187,7 @@ class Nearness(NamedTuple):
     other_length: float
     """Of a whole run: absolute log ratio of its length to the one in question."""
     other_size: float
-    """See :func:`modak.perfmodel.matching.unlikeness.of_other_size`."""
+    """See :func:`modak.perfmodel.matching.dissimilarity.of_other_size`."""
     unnamed_counts: int
     """Counts of the layout in question, other than threads, that the results do not name."""
     other_count: bool
@@ -211,9 +211,9 @@ def _nearness(match: Match, near: Sequence[Match]) -> Nearness:
         _of_any_layout(curve, question.layout, near),
         kind,
         other_length,
-        other_size=unlikeness.of_other_size(series, question),
+        other_size=dissimilarity.of_other_size(series, question),
         unnamed_counts=len(unnamed - {"threads_per_rank"}),
-        other_count=unlikeness.of_another_count(curve, question.layout),
+        other_count=dissimilarity.of_another_count(curve, question.layout),
         unnamed_threads="threads_per_rank" in unnamed,
         unnamed_hyperthreads=_leaves_hyperthreads_open(match, near),
         fewer_sizes=-len(curve.sizes),
@@ -225,9 +225,9 @@ def _nearness(match: Match, near: Sequence[Match]) -> Nearness:
 
 def _of_any_layout(curve: Curve, layout: Layout, near: Sequence[Match]) -> bool:
     """:attr:`Nearness.of_any_layout`."""
-    if not curve.silent or not any(getattr(layout, name) for name in layouts.COUNTS[:3]):
+    if not curve.layout_unstated or not any(getattr(layout, name) for name in layouts.COUNTS[:3]):
         return False
-    sizes = max((len(one.curve.sizes) for one in near if not one.curve.silent), default=0)
+    sizes = max((len(one.curve.sizes) for one in near if not one.curve.layout_unstated), default=0)
     return min(len(curve.sizes), TELLS) <= sizes
 
 
@@ -255,7 +255,7 @@ def _leaves_hyperthreads_open(match: Match, near: Sequence[Match]) -> bool:
 
 def _says_hyperthreads(match: Match) -> bool:
     """Whether the results say that they used hyper-threads, and were measured in as many ranks, GPUs or threads as are asked for."""
-    return bool(match.curve.series.hyperthreads) and not unlikeness.of_another_count(match.curve, match.question.layout)
+    return bool(match.curve.series.hyperthreads) and not dissimilarity.of_another_count(match.curve, match.question.layout)
 
 
 def order_of_equals(match: Match) -> tuple[float, tuple[float, ...], tuple[float, ...], tuple[int, ...]]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any, Final
 
-from modak.facts import Doubted, Layout, SeriesKey, same_mpi, same_name, same_parameter, same_runtime
+from modak.facts import DoubtedResults, Layout, SeriesKey, canonical_mpi, canonical_name, canonical_parameter, canonical_runtime
 from modak.perfmodel.fitting import startup
 from modak.perfmodel.fitting.curves import Curve
-from modak.perfmodel.fitting.precisions import USUAL_PRECISION, same_precision
+from modak.perfmodel.fitting.precisions import USUAL_PRECISION, canonical_precision
 from modak.perfmodel.matching.layouts import COUNTS
 from modak.perfmodel.matching.magnitudes import magnitude
 from modak.results.filters import PARAMETER
@@ -52,7 +52,7 @@ class Question:
     always: frozenset[str] = frozenset()
     """Of these, the ones that are open all the same, because all results have them on: attributes, and parameters as ``params.NAME``."""
     without: frozenset[str] = frozenset()
-    """Compilers (spelt as by :func:`same_name`) that are off if the question names no compiler. All others are open then."""
+    """Compilers (spelt as by :func:`canonical_name`) that are off if the question names no compiler. All others are open then."""
     elsewhere: frozenset[str] = frozenset()
     """Partitions of its system with another kind of nodes: results from there count as those of another system."""
     lengths: Mapping[str, float] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Question:
 
     def may_have_been(self, series: SeriesKey, layout: Layout) -> bool:
         """Whether runs, of which something was measured or that failed, may be of the question's, on its system: nothing stated differs."""
-        if same_name(series.system) != same_name(self.attributes.get("system")) or series.partition in self.elsewhere:
+        if canonical_name(series.system) != canonical_name(self.attributes.get("system")) or series.partition in self.elsewhere:
             return False
         stated = ((value, differs) for name, differs in self.tests.items() if (value := getattr(series, name)) not in (None, {}))
         return self._has_counts(layout) and not any(differs(value) for value, differs in stated)
@@ -150,7 +150,7 @@ def unlike_attributes(one: Curve, other: Curve) -> list[str]:
     return [name for name in SPREAD if one.labels[name] != other.labels[name]]
 
 
-def closed(curves: Sequence[Curve], question: Question) -> Question:
+def with_switches_off(curves: Sequence[Curve], question: Question) -> Question:
     """The question with unnamed switches off, if results without these switches exist; else the question itself.
 
     Switches that all results have on stay open, if some have none but these: results that all give their problem (``params.img``), some of
@@ -170,8 +170,10 @@ def exact_parameters(those: Collection[SeriesKey], asked: Mapping[str, str]) -> 
     """Parameters as in :attr:`Question.exact`, of which other results have the same number in a text that may mean something else."""
     found = set()
     for name, text in asked.items():
-        meant = {same_parameter(value) for value in {series.params.get(name) for series in those} if same_value(value, text) and value}
-        if len(meant) > 1 and same_parameter(text) in meant:
+        meant = {
+            canonical_parameter(value) for value in {series.params.get(name) for series in those} if equal_values(value, text) and value
+        }
+        if len(meant) > 1 and canonical_parameter(text) in meant:
             found.add(name)
     return frozenset(found)
 
@@ -184,7 +186,7 @@ def of_exact_text(curves: Iterable[Curve], known: Iterable[Curve], asked: Mappin
 
 def _is_other_text(there: Mapping[str, str], asked: Mapping[str, str], exact: AbstractSet[str]) -> bool:
     """Whether results have one of the ``exact`` parameters in another text than the one that is asked for."""
-    return any(name in there and same_parameter(there[name]) != same_parameter(asked[name]) for name in exact)
+    return any(name in there and canonical_parameter(there[name]) != canonical_parameter(asked[name]) for name in exact)
 
 
 def _switches_on(series: SeriesKey, question: Question) -> frozenset[str]:
@@ -195,7 +197,7 @@ def _switches_on(series: SeriesKey, question: Question) -> frozenset[str]:
     return frozenset((*on, *(PARAMETER + name for name in params)))
 
 
-def doubted_of(doubted: Iterable[Doubted], question: Question, nodes: int) -> int:
+def doubted_of(doubted: Iterable[DoubtedResults], question: Question, nodes: int) -> int:
     """How many doubted results may be of the question's run on so many nodes."""
     return sum(one.count for one in doubted if (one.layout.nodes or 1) == nodes and question.may_be(one.series, one.layout))
 
@@ -230,16 +232,16 @@ def _differs(name: str, evidence: Any, asked: Any, exact: AbstractSet[str]) -> b
     Results without partition, image, runtime, hyper-threads or precision are taken to be of the usual ones.
     """
     if isinstance(asked, Mapping):
-        return _is_other_text(evidence, asked, exact) or any(not same_value(evidence.get(key), value) for key, value in asked.items())
+        return _is_other_text(evidence, asked, exact) or any(not equal_values(evidence.get(key), value) for key, value in asked.items())
     if name == "precision":
-        evidence, asked = same_precision(evidence), same_precision(asked)
+        evidence, asked = canonical_precision(evidence), canonical_precision(asked)
     if asked is None or (evidence is None and (name in ("partition", "image", "runtime") or asked is False or asked == USUAL_PRECISION)):
         return False
     if name == "mpi":
-        return same_mpi(evidence) != same_mpi(asked)
+        return canonical_mpi(evidence) != canonical_mpi(asked)
     if name == "runtime":
-        return same_runtime(evidence) != same_runtime(asked)
-    return bool(same_name(evidence) != same_name(asked) if name in ("system", "framework", "compiler") else evidence != asked)
+        return canonical_runtime(evidence) != canonical_runtime(asked)
+    return bool(canonical_name(evidence) != canonical_name(asked) if name in ("system", "framework", "compiler") else evidence != asked)
 
 
 @lru_cache(maxsize=4096)
@@ -251,7 +253,7 @@ def _other_params(
     differing = [
         name
         for name, text in asked
-        if not same_value(of_results.get(name), text) or _is_other_text(of_results, of_question, exact & {name})
+        if not equal_values(of_results.get(name), text) or _is_other_text(of_results, of_question, exact & {name})
     ]
     on = of_results.keys() - of_question.keys() - measures if measures is not None else ()
     values = [*((name, of_question[name]) for name in differing), *((name, of_results[name]) for name in on)]
@@ -261,7 +263,7 @@ def _other_params(
 
 def _switched(name: str, evidence: Any, asked: Any, question: Question) -> bool:
     """Whether results have a switch on that is off in the question."""
-    if name == "compiler" and asked is None and evidence is not None and same_name(evidence) in question.without:
+    if name == "compiler" and asked is None and evidence is not None and canonical_name(evidence) in question.without:
         return True
     return question.plain and name in SWITCHES and name not in question.always and switched_on(evidence, asked, question.measures)
 
@@ -270,14 +272,14 @@ def switched_on(evidence: Any, asked: Any, measures: AbstractSet[str]) -> bool:
     """Whether results have a switch on that the question does not name. ``measures``: parameters that are none."""
     if isinstance(evidence, Mapping):
         return bool(set(evidence) - set(asked or {}) - measures)
-    return asked is None and evidence not in (None, USUAL_PRECISION) and same_precision(evidence) != USUAL_PRECISION
+    return asked is None and evidence not in (None, USUAL_PRECISION) and canonical_precision(evidence) != USUAL_PRECISION
 
 
-def same_value(one: str | None, other: str) -> bool:
+def equal_values(one: str | None, other: str) -> bool:
     """Whether two parameters are equal, in any spelling: ``1e6`` is ``1000000``, and ``1.10`` is ``1.1``, because requests have numbers."""
     if one is None or one == other:
         return one is not None
     try:
         return float(one) == float(other)
     except ValueError:
-        return same_parameter(one) == same_parameter(other)
+        return canonical_parameter(one) == canonical_parameter(other)

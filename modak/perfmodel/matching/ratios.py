@@ -11,7 +11,7 @@ import math
 from modak.facts import Layout
 from modak.perfmodel.fitting.curves import Curve
 from modak.perfmodel.matching import layouts
-from modak.perfmodel.matching.devices import Power, Used, other_device
+from modak.perfmodel.matching.devices import NodeUse, Power, other_device
 from modak.perfmodel.matching.questions import Question, both_differ
 
 WITHIN_RANKS = layouts.COUNTS[:2]
@@ -47,12 +47,12 @@ def _of_power(curve: Curve, question: Question, power: Power | None) -> float | 
     return of_nodes * _workers_in_question(curve, question.layout) if of_nodes and by_workers else of_nodes
 
 
-def _used(curve: Curve, question: Question) -> tuple[Used, Used]:
+def _used(curve: Curve, question: Question) -> tuple[NodeUse, NodeUse]:
     """The parts of nodes behind the curve, and in question."""
     series, attributes = curve.series, question.attributes
     gpus, threads = _gpus(curve, question.layout.gpus_per_node), _threads(curve, question.layout)
-    there = Used(series.system, series.partition, gpus[0], threads[0])
-    return there, Used(attributes.get("system"), attributes.get("partition"), gpus[1], threads[1])
+    there = NodeUse(series.system, series.partition, gpus[0], threads[0])
+    return there, NodeUse(attributes.get("system"), attributes.get("partition"), gpus[1], threads[1])
 
 
 def _gpus(curve: Curve, asked: int | None) -> tuple[int | None, int | None]:

@@ -13,17 +13,17 @@ import numpy as np
 
 from modak.arrays import Array
 from modak.cache import Cache
-from modak.facts import Doubted, Failed, same_name
+from modak.facts import DoubtedResults, FailedRuns, canonical_name
 from modak.grouping import grouped
 from modak.perfmodel.fitting.curves import Curve
 from modak.perfmodel.fitting.startup import SAME_TIME, WHOLE_RUNS
-from modak.perfmodel.forecasting.stops import Stop, ran_on, stops_of
-from modak.perfmodel.intervals import Z90, Longer
+from modak.perfmodel.forecasting.censoring import CensoredRun, censored_runs, ran_on
+from modak.perfmodel.intervals import Z90, TruncatedForecast
 from modak.perfmodel.matching.devices import Power
 from modak.perfmodel.matching.lengths import curves_telling, of_run, of_samples, scaled, with_length, with_samples
-from modak.perfmodel.matching.questions import SPREAD, Question, closed, doubted_of
+from modak.perfmodel.matching.questions import SPREAD, Question, doubted_of, with_switches_off
 from modak.perfmodel.predict import Predictor
-from modak.perfmodel.predictions import Portion, Predictions, surest
+from modak.perfmodel.predictions import Portion, Predictions, narrowest
 from modak.perfmodel.tables.rows import USUAL, Reader, Row, counted_unit, left_open, nodes_of
 from modak.perfmodel.wording import describe, of_open, of_stop, of_system, transfer_source
 from modak.results.failures import FAILED, OUT_OF_MEMORY, TRIES
@@ -45,7 +45,7 @@ def predict_rows(
     power: Power | None = None,
     reader: Reader = USUAL,
     go_on: Callable[[], None] = lambda: None,
-    failed: Mapping[str, Sequence[Failed]] = MappingProxyType({}),
+    failed: Mapping[str, Sequence[FailedRuns]] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """Every row, in order, with :data:`ADDED` filled in; and whether a run that was stopped has ``refuted`` its prediction, and whether
     its runs ``failed``.
@@ -83,10 +83,10 @@ def predict_rows(
     return answered
 
 
-def only_doubted(
+def count_only_doubted(
     rows: Sequence[Row],
     answered: Sequence[Row],
-    doubted: Mapping[str, Sequence[Doubted]],
+    doubted: Mapping[str, Sequence[DoubtedResults]],
     curves: Mapping[str, Sequence[Curve]],
     reader: Reader = USUAL,
 ) -> int:
@@ -96,7 +96,7 @@ def only_doubted(
     count = 0
     for asked, members in reader.groups(rows) if of_size else ():
         name = rows[members[0]]["application"]
-        known, question = of_size.get(name, {}), closed(curves.get(name, ()), asked)
+        known, question = of_size.get(name, {}), with_switches_off(curves.get(name, ()), asked)
         sizes = (nodes_of(rows[index]) for index in members if answered[index]["basis"] != "measured")
         count += sum(doubted_of(known.get(nodes, ()), question, nodes) > 0 for nodes in sizes)
     return count
@@ -135,12 +135,12 @@ def _predicted(
     others = [of_metric(WALL_TIME, curves, WALL_TIME), of_metric(None, curves_telling(curves, asked.metric), None)]
     known = [each for each in others if each[0].found.curve is not None]
     # Times under another name may be of somewhat more, or less, than the whole run in question.
-    return [Portion(places, each.unlike_in("metric", math.log(SAME_TIME))) for places, each in surest(known)] if known else found
+    return [Portion(places, each.unlike_in("metric", math.log(SAME_TIME))) for places, each in narrowest(known)] if known else found
 
 
 def _of_any_system(found: Predictions, asked: Question, curves: Sequence[Curve]) -> Predictions:
     """The predictions; if the question names no system, and results are of several, as wide as for a system that nobody measured."""
-    systems = {same_name(curve.series.system) for curve in curves_telling(curves, asked.metric) if curve.series.system}
+    systems = {canonical_name(curve.series.system) for curve in curves_telling(curves, asked.metric) if curve.series.system}
     if found.curve is None or "system" in asked.attributes or len(systems) < 2:
         return found
     return found.unlike_in("system", Z90 * SPREAD["system"])
@@ -153,19 +153,19 @@ def _of_place(curves: Sequence[Curve], question: Question) -> Sequence[Curve]:
     return unnamed if own else curves
 
 
-def _stops(asked: Question, curves: Sequence[Curve], failed: Sequence[Failed]) -> list[Stop]:
+def _stops(asked: Question, curves: Sequence[Curve], failed: Sequence[FailedRuns]) -> list[CensoredRun]:
     """The runs that were stopped which tell how long the run takes, if its whole time is asked for."""
     if asked.metric not in WHOLE_RUNS or not failed:
         return []
     question = of_run(asked)
-    return [one for one in stops_of(question, curves, failed) if one.is_no_longer(question.lengths)]
+    return [one for one in censored_runs(question, curves, failed) if one.is_no_longer(question.lengths)]
 
 
-def _ended(asked: Question, curves: Sequence[Curve], failed: Sequence[Failed]) -> Mapping[int, str]:
+def _ended(asked: Question, curves: Sequence[Curve], failed: Sequence[FailedRuns]) -> Mapping[int, str]:
     """The numbers of nodes on which runs failed, for want of memory or :data:`TRIES` times, and none ended well; what is said of each."""
     found: dict[int, str] = {}
     those = [one for one in failed if one.series.metric == OUT_OF_MEMORY or (one.series.metric == FAILED and one.count >= TRIES)]
-    question = closed(curves, asked) if those else asked
+    question = with_switches_off(curves, asked) if those else asked
     ran = ran_on(question, curves) if those else set()
     for one in those:
         nodes = one.layout.nodes or 1
@@ -174,11 +174,11 @@ def _ended(asked: Question, curves: Sequence[Curve], failed: Sequence[Failed]) -
     return found
 
 
-def _longer(found: Predictions, stops: Sequence[Stop], nodes: Array) -> Longer:
+def _longer(found: Predictions, stops: Sequence[CensoredRun], nodes: Array) -> TruncatedForecast:
     """The predictions on these numbers of nodes, with what runs that were stopped show them to exceed."""
     grows = found.curve is not None and found.curve.grows
     least = np.max([one.least_s(nodes, grows) for one in stops], axis=0, initial=0.0)
-    return Longer(found.value, found.width, np.where(np.isfinite(found.value), least, 0.0))
+    return TruncatedForecast(found.value, found.width, np.where(np.isfinite(found.value), least, 0.0))
 
 
 def _columns(predictions: Predictions, costs: Array, place: int, row: Row) -> dict[str, Any]:

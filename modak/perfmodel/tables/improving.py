@@ -19,7 +19,7 @@ from modak.perfmodel.matching.questions import Question
 from modak.perfmodel.tables.completion import in_unit
 from modak.perfmodel.tables.rows import USUAL, Reader, Row, count_in
 from modak.perfmodel.unmeasured.configurations import Configuration, MeasuredRuns, RunKind, costs, run_of, words_of
-from modak.perfmodel.unmeasured.unseen import CalibrationRuns, Guess, calibrations, guesses
+from modak.perfmodel.unmeasured.unseen import CalibrationRuns, RunEstimate, calibrations, estimate_runs
 from modak.results.metrics import Metric, metric
 
 WEAK: Final = ("none", "transferred", "heuristic")
@@ -42,7 +42,7 @@ def improve_rows(
     weak = [place for place in improvable if rows[place].get("metric")]
     runs = _runs([rows[place] for place in weak], known, reader)
     changed = [dict(row) for row in answered]
-    for place, guess in zip(weak, guesses(runs, known), strict=True):
+    for place, guess in zip(weak, estimate_runs(runs, known), strict=True):
         estimate = _guessed(guess, rows[place], level) if guess else None
         if estimate and (answered[place]["basis"] == "none" or _width(estimate) < _width(answered[place])):
             changed[place].update(estimate)
@@ -122,7 +122,7 @@ def _metric_in(row: Row) -> Metric:
     return metric(str(row["metric"]), row.get("unit") or None)
 
 
-def _guessed(guess: Guess, row: Row, level: float) -> dict[str, Any]:
+def _guessed(guess: RunEstimate, row: Row, level: float) -> dict[str, Any]:
     reach = stretch(level) * guess.half_width
     rests = {"basis": "transferred", "model": guess.model, "results_used": guess.results_used, "extrapolation": 0.0}
     return {**in_unit(np.exp(guess.log_cost + np.array([0.0, -reach, reach])), _metric_in(row), row), **rests}

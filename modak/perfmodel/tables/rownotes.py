@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from modak.dsl import Notice
 from modak.errors import nearest_of_many, spelt_otherwise
-from modak.facts import same_name
+from modak.facts import canonical_name
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.unmeasured.unseen import FEW
 from modak.results.metrics import METRICS
@@ -28,13 +28,13 @@ MOST_COMPARED: Final = 5
 """Unknown names in each column of a table that are compared with the known ones, from the first row on."""
 
 
-def of_several(counts: Mapping[str, int], rows: int) -> list[Notice]:
+def open_column_warnings(counts: Mapping[str, int], rows: int) -> list[Notice]:
     """A warning for each column that so many of the rows leave open although there are results of several data sets, or values."""
     what = "name none, and there are results of several: the column model says of which one each answer is"
     return [Notice(field=name, message=f"{count} of {rows} rows {what}") for name, count in counts.items()]
 
 
-def only_doubted(count: int, rows: int) -> list[Notice]:
+def only_doubted_warning(count: int, rows: int) -> list[Notice]:
     """A warning if ``count`` rows have only doubted results of exactly their run."""
     message = f"{count} of {rows} rows have only doubted results of exactly their run, which are left out: 'modak results list --doubted'"
     return [Notice(field="basis", message=message)] if count else []
@@ -94,17 +94,17 @@ def weak_bases(rows: Sequence[Mapping[str, Any]]) -> list[Notice]:
     ]
 
 
-def spelt(column: str, others: Collection[tuple[str, str]]) -> list[Notice]:
+def spelling_warnings(column: str, others: Collection[tuple[str, str]]) -> list[Notice]:
     """A warning for each text of a column that stands for another spelling, with that, as results have it."""
     return [Notice(field=column, message=spelt_otherwise(name, other)) for name, other in islice(sorted(others), MOST_COMPARED)]
 
 
-def misspelt(rows: Sequence[Mapping[str, Any]], measured: Collection[str], systems: Collection[str]) -> list[Notice]:
+def misspelling_warnings(rows: Sequence[Mapping[str, Any]], measured: Collection[str], systems: Collection[str]) -> list[Notice]:
     """Warnings of names that are perhaps misspelt: of an application without prediction that is like a ``measured`` one, and of a system
     that is none of the ``systems``, described or of models of these applications, and like one of them."""
-    called, names = set(map(same_name, systems)), frozenset(measured)
+    called, names = set(map(canonical_name, systems)), frozenset(measured)
     unmeasured = (row["application"] for row in rows if row["basis"] == "none" and row["application"] not in names)
-    elsewhere = (row["system"] for row in rows if row.get("system") and same_name(row["system"]) not in called)
+    elsewhere = (row["system"] for row in rows if row.get("system") and canonical_name(row["system"]) not in called)
     return [
         *_meant("application", "no results of", unmeasured, measured),
         *_meant("system", "no description, and no models of these applications, of", elsewhere, systems),

@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from modak.facts import Layout, SeriesKey, same_name
+from modak.facts import Layout, SeriesKey, canonical_name
 from modak.facts.results import FLAGS, NUMBERS
 from modak.grouping import grouped
 from modak.perfmodel.fitting.curves import Curve
-from modak.perfmodel.fitting.merging import same_setting
+from modak.perfmodel.fitting.merging import canonical_setting
 from modak.perfmodel.fitting.startup import LENGTHS
 from modak.perfmodel.laws.problems import number_ratios
 from modak.perfmodel.matching.layouts import COUNTS
@@ -50,7 +50,7 @@ class Reader:
         given = {name: value for name, value in row.items() if value not in (None, "")}
         attributes = {name: given[name] for name in SPREAD if name != "params" and name in given}
         attributes |= {name: read(given[name]) for name, read in _TYPED.items() if name in given}
-        off = same_name(given.get("compiler", "")) == OFF
+        off = canonical_name(given.get("compiler", "")) == OFF
         if off:
             del attributes["compiler"]
         if params := {name.removeprefix(PARAMETER): str(value) for name, value in given.items() if name.startswith(PARAMETER)}:
@@ -95,7 +95,7 @@ def gpus_meant(row: Row, curves: Sequence[Curve], there: int | None) -> int | No
     return there or max((max(curve.per_node) for curve in here if curve.scale == "gpus"), default=1)
 
 
-def of_one_rank(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> int:
+def count_without_ranks(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> int:
     """The number of rows that give no ranks, and are answered as of one on each node: all results (of their system, if there are some) are
     over ranks."""
     kinds = Counter((row["application"], row.get("metric"), row.get("system")) for row in rows if row.get("ranks_per_node") is None)
@@ -104,7 +104,7 @@ def of_one_rank(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> i
     return sum(kinds[kind] for kind in over)
 
 
-def of_several(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> Counter[str]:
+def count_open_columns(rows: Sequence[Row], curves: Mapping[str, Sequence[Curve]]) -> Counter[str]:
     """The number of rows that leave open the data set, or a parameter, although there are results for several; by column."""
     found: Counter[str] = Counter()
     kinds = ((row["application"], row.get("metric"), row.get("system"), *sorted(_given(row).items())) for row in rows)
@@ -148,13 +148,13 @@ def _values(column: str, those: Sequence[SeriesKey]) -> set[str]:
         return {series.dataset for series in those if series.dataset}
     name = column.removeprefix(PARAMETER)
     texts = [series.params[name] for series in those if name in series.params]
-    return {same_setting(name, text) for text in texts} if len(texts) == len(those) else set()
+    return {canonical_setting(name, text) for text in texts} if len(texts) == len(those) else set()
 
 
 def _measured(curves: Sequence[Curve], metric_name: str | None, system: str | None) -> tuple[list[Curve], list[Curve]]:
     """The measured curves of a metric (``None``: of any), and those of them on a system."""
     asked = [curve for curve in curves_telling(curves, metric_name) if curve.estimated is None]
-    return asked, [curve for curve in asked if same_name(curve.series.system) == same_name(system)]
+    return asked, [curve for curve in asked if canonical_name(curve.series.system) == canonical_name(system)]
 
 
 def counted_unit(row: Row) -> str | None:

@@ -21,7 +21,7 @@ import numpy as np
 from modak.cache import Cache
 from modak.facts import Layout, SeriesKey
 from modak.perfmodel.fitting.cells import Cell
-from modak.perfmodel.fitting.merging import SPELLINGS, same_setting
+from modak.perfmodel.fitting.merging import SPELLINGS, canonical_setting
 from modak.perfmodel.fitting.startup import LENGTHS, positive_number
 from modak.perfmodel.unmeasured.batches import Sizes, nearest
 from modak.results.filters import PARAMETER
@@ -236,7 +236,7 @@ def _divided(params: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str
     for name, text in params.items():
         value = positive_number(str(text))
         if value is None:
-            words[name] = same_setting(name, str(text))
+            words[name] = canonical_setting(name, str(text))
         else:
             numbers[_FEATURE.get(name.lower(), name)] = value
     return numbers, words

@@ -22,7 +22,7 @@ from modak.arrays import Array
 from modak.grouping import grouped
 from modak.perfmodel.forecasting.repeats import RERUN_SPREAD
 from modak.perfmodel.intervals import Z90
-from modak.perfmodel.matching.unlikeness import BATCH_SPREAD
+from modak.perfmodel.matching.dissimilarity import BATCH_SPREAD
 from modak.perfmodel.unmeasured import parameters
 from modak.perfmodel.unmeasured.batches import Batches, Sizes, nearest
 from modak.perfmodel.unmeasured.configurations import (
@@ -52,7 +52,7 @@ MOST_RUNS: Final = 200
 
 
 @dataclass(frozen=True)
-class Guess:
+class RunEstimate:
     """An estimate for one run: log of cost (seconds, or seconds per unit of a rate), its half-width at 90 %, and its model.
 
     The half-width is never smaller than that of a measured result.
@@ -66,7 +66,7 @@ class Guess:
     """Database numbers of the results behind it, here and elsewhere."""
 
 
-def told_elsewhere(known: MeasuredRuns, params: Collection[str]) -> frozenset[str]:
+def transferable_metrics(known: MeasuredRuns, params: Collection[str]) -> frozenset[str]:
     """Metrics in which an application without results is told from such parameters (their names in the models), if for any configuration
     results of other systems tell more of it than those of the configuration alone."""
     told = {configuration: runs for configuration, runs in known.runs.items() if _tell_apart(params, known.columns[configuration])}
@@ -75,9 +75,9 @@ def told_elsewhere(known: MeasuredRuns, params: Collection[str]) -> frozenset[st
     return MeasuredRuns(told).metrics
 
 
-def guesses(asked: Sequence[RunKind], known: MeasuredRuns) -> tuple[Guess | None, ...]:
+def estimate_runs(asked: Sequence[RunKind], known: MeasuredRuns) -> tuple[RunEstimate | None, ...]:
     """An estimate or ``None`` for each run, from what is known in the runs' metrics."""
-    found: dict[int, Guess | None] = {}
+    found: dict[int, RunEstimate | None] = {}
     kinds = [(run.configuration, *run.features) for run in asked]
     for places in grouped(range(len(asked)), kinds.__getitem__).values():
         found.update(zip(places, _of_configuration([asked[place] for place in places], known), strict=True))
@@ -137,13 +137,13 @@ def _told_by_parameters(asked: Sequence[RunKind], compared: Compared, described:
     return sum(run.identity not in described and run.gives(compared.columns) for run in asked)
 
 
-def _of_configuration(asked: Sequence[RunKind], known: MeasuredRuns) -> Sequence[Guess | None]:
+def _of_configuration(asked: Sequence[RunKind], known: MeasuredRuns) -> Sequence[RunEstimate | None]:
     """Estimates of runs in one configuration that have parameters of the same names: by a transfer, or else from their parameters."""
     configuration = asked[0].configuration
     here = known.measured.get(configuration)
     if here is None or len(here.logs) < FEW:
         return [None] * len(asked)
-    answers: dict[RunKind, Guess] = {}
+    answers: dict[RunKind, RunEstimate] = {}
     enough = len({run.application for run in here.logs}) >= ENOUGH
     from_others = not enough and _tell_apart(asked[0].features, known.columns[configuration])
     comparable = [run for run in asked if from_others or run.identity in known.described]
@@ -212,7 +212,7 @@ def _with_batch(run: RunKind, batch: float | None) -> tuple[tuple[str, float], .
     return tuple(sorted(numbers.items()))
 
 
-def _transferred(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer) -> Mapping[RunKind, Guess]:
+def _transferred(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer) -> Mapping[RunKind, RunEstimate]:
     """Estimates of the applications that other configurations know."""
     known = [run for run in asked if run.identity in transfer.logs]
     answer = Estimate(np.array([transfer.logs[run.identity] for run in known]), _half_widths(known, here, transfer))
@@ -220,7 +220,7 @@ def _transferred(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer
     return dict(zip(known, _as_guesses(answer, model, transfer.calibration_runs, transfer.result_ids), strict=True))
 
 
-def _from_parameters(asked: Sequence[RunKind], known: MeasuredRuns, transfer: Transfer | None = None) -> Mapping[RunKind, Guess]:
+def _from_parameters(asked: Sequence[RunKind], known: MeasuredRuns, transfer: Transfer | None = None) -> Mapping[RunKind, RunEstimate]:
     """Estimates from the parameters of applications that were measured in the configuration, and of those that a transfer tells there."""
     if not asked:
         return {}
@@ -333,9 +333,9 @@ def _batch_doubt(run: RunKind, here: Throughputs, elsewhere: Batches) -> float:
     return math.sqrt(usual**2 / len(effects) + float(effects.var())) if len(effects) else usual
 
 
-def _as_guesses(estimate: Estimate, model: str, results_used: int, numbers: Numbers) -> tuple[Guess, ...]:
+def _as_guesses(estimate: Estimate, model: str, results_used: int, numbers: Numbers) -> tuple[RunEstimate, ...]:
     pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
-    return tuple(Guess(-float(log), max(float(width), RERUN_SPREAD), model, results_used, numbers) for log, width in pairs)
+    return tuple(RunEstimate(-float(log), max(float(width), RERUN_SPREAD), model, results_used, numbers) for log, width in pairs)
 
 
 def _distinguish(columns: Iterable[str]) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from modak.arrays import Array
 from modak.perfmodel.fitting.scaling import Series
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import HalfWidths
 
 LEAST_SIZES: Final = 5
 """Shorter series are not used: too few sizes would be left."""
@@ -111,7 +111,7 @@ def summarise(actual: Array, predicted: Array) -> Summary:
     )
 
 
-def coverage(miss: Array, width: Sides, collections: Sequence[str]) -> Coverage:
+def coverage(miss: Array, width: HalfWidths, collections: Sequence[str]) -> Coverage:
     """Coverage of the intervals; ``collections`` is the collection of each miss."""
     held = width.holds(miss)
     names = np.array(collections)
@@ -119,14 +119,14 @@ def coverage(miss: Array, width: Sides, collections: Sequence[str]) -> Coverage:
     return Coverage(float(held.mean()), each, float(np.exp(np.median(width.middle))))
 
 
-def bins(miss: Array, width: Sides, by: Array, edges: Sequence[float], names: Sequence[str]) -> tuple[Bin, ...]:
+def bins(miss: Array, width: HalfWidths, by: Array, edges: Sequence[float], names: Sequence[str]) -> tuple[Bin, ...]:
     """Widths and coverage in bins of ``by`` (doublings, or disagreement): below the first of the edges, from one up to the next, and from
     the last one on; ``names`` of all of these. Empty bins are left out."""
     places = np.digitize(by, edges)
     return tuple(_bin(names[place], miss[places == place], width.at(np.flatnonzero(places == place))) for place in np.unique(places))
 
 
-def _bin(name: str, miss: Array, width: Sides) -> Bin:
+def _bin(name: str, miss: Array, width: HalfWidths) -> Bin:
     return Bin(
         name,
         count=len(miss),

@@ -1,7 +1,7 @@
 """Cross-validation on the user's own results: sizes are hidden, predicted and compared, by MODAK's and by other models.
 
 The largest sizes of every curve are hidden (extrapolation), or each inner size in turn (interpolation), or each problem size in turn
-(:mod:`modak.perfmodel.validation.problemproof`). At least :data:`SHOWN` sizes of a curve are shown. Errors are fractions of the measured
+(:mod:`modak.perfmodel.validation.problemholdout`). At least :data:`SHOWN` sizes of a curve are shown. Errors are fractions of the measured
 cost: seconds, or the inverse of a throughput.
 """
 
@@ -17,15 +17,15 @@ import numpy as np
 from modak.arrays import Array
 from modak.grouping import grouped
 from modak.perfmodel.fitting.curves import FEW_SIZES, Curve, fitted
+from modak.perfmodel.forecasting.curveset import CurveSet
 from modak.perfmodel.forecasting.forecasts import PooledForecast, pooled_forecast
-from modak.perfmodel.forecasting.others import Others
 from modak.perfmodel.forecasting.repeats import at_least
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import HalfWidths
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.validation import evaluation
 from modak.perfmodel.validation.baselines import BASELINES
 from modak.perfmodel.validation.evaluation import Bin, Coverage, Observed, Summary, Task
-from modak.perfmodel.validation.problemproof import hide_problems
+from modak.perfmodel.validation.problemholdout import hide_problems
 
 SHOWN: Final = FEW_SIZES
 """At least this many sizes are shown: fewer do not make a curve."""
@@ -53,7 +53,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Proof:
+class HoldoutReport:
     """What was hidden, and the figures of each model, MODAK's first."""
 
     holdout: str
@@ -72,13 +72,13 @@ class Proof:
         return asdict(self)
 
 
-def prove(
+def cross_validate(
     curves: Sequence[Curve],
     holdout: str = "largest:2",
     level: float = 0.9,
     judged: Callable[[Curve], bool] = lambda curve: True,
     go_on: Callable[[], None] = lambda: None,
-) -> Proof:
+) -> HoldoutReport:
     """Hide, predict, compare. Only curves that are ``judged`` are predicted; all may be relatives of these. ``go_on`` is called between
     curves, and ends the work if it raises.
 
@@ -93,7 +93,7 @@ def prove(
     if not todo:
         raise ValueError(f"no curve has enough sizes: {least_sizes(holdout)} are needed, so that at least {SHOWN} are shown")
     places = {task.place for task in todo}
-    return Proof(
+    return HoldoutReport(
         holdout=holdout,
         level=level,
         series=len(places),
@@ -122,7 +122,7 @@ def _largest(holdout: str) -> int:
     return int(found[1])
 
 
-def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve], bool], go_on: Callable[[], None]) -> Proof:
+def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve], bool], go_on: Callable[[], None]) -> HoldoutReport:
     def judged_in_time(curve: Curve) -> bool:
         go_on()
         return judged(curve)
@@ -133,12 +133,12 @@ def _of_problems(curves: Sequence[Curve], level: float, judged: Callable[[Curve]
         needed = "three that differ in numbers of params are needed, in whole runs with the same epochs, steps or amount"
         raise ValueError(f"no curve is of a problem size over which others tell a trend: {needed}")
     actual, trend, nearest = (np.concatenate([getattr(one, name) for one in found]) for name in ("costs", "trend", "nearest"))
-    miss, width = np.log(actual / trend), Sides.joined([one.width for one in found]).at_level(level)
+    miss, width = np.log(actual / trend), HalfWidths.joined([one.width for one in found]).at_level(level)
     owners = [one.curve.series.application for one in found for _ in one.costs]
     doublings = np.repeat([one.doublings for one in found], [len(one.costs) for one in found])
     series = len({id(one.curve) for one in found})
     ours = _with_intervals(Accuracy(TREND, evaluation.summarise(actual, trend)), miss, width, owners, doublings)
-    return Proof(
+    return HoldoutReport(
         holdout=PROBLEM,
         level=level,
         series=series,
@@ -161,12 +161,12 @@ def _ours(
     relatives do not count. What other runs scatter always counts."""
     shown = fitted([_shown(curves[task.place], task) for task in todo])
     every = grouped(curves, lambda curve: curve.series.application)
-    applications = {application: Others(those) for application, those in every.items()}
+    applications = {application: CurveSet(those) for application, those in every.items()}
     hidden = (curves[task.place] for task in todo)
     beside = [applications[curve.series.application].without(curve) for curve in hidden]
     together = [_forecast(*each, go_on) for each in zip(shown, beside, todo, strict=True)]
     if pooled:
-        alone = [_forecast(each, Others(()), task, go_on) for each, task in zip(shown, todo, strict=True)]
+        alone = [_forecast(each, CurveSet(()), task, go_on) for each, task in zip(shown, todo, strict=True)]
         wide = [one._replace(width=at_least(one.width, each.noise)) for one, each in zip(alone, together, strict=True)]
         yield _judged(ALONE, todo, observed, wide, level)
     yield _judged(RELATIVES if pooled else ALONE, todo, observed, together, level)
@@ -182,7 +182,7 @@ def _shown(curve: Curve, task: Task) -> Curve:
     return curve.model_copy(update={**columns, "scatter": scatter})
 
 
-def _forecast(curve: Curve, others: Others, task: Task, go_on: Callable[[], None]) -> PooledForecast:
+def _forecast(curve: Curve, others: CurveSet, task: Task, go_on: Callable[[], None]) -> PooledForecast:
     """That of the hidden sizes; of weak scaling for one unit of size, as tasks have it."""
     go_on()
     sizes = np.array(task.asked)
@@ -193,12 +193,12 @@ def _forecast(curve: Curve, others: Others, task: Task, go_on: Callable[[], None
 def _judged(name: str, todo: Sequence[Task], observed: Sequence[Observed], answers: Sequence[PooledForecast], level: float) -> Accuracy:
     values = [np.exp(answer.log_value) for answer in answers]
     miss = np.log(np.concatenate([task.actual for task in todo]) / np.concatenate(values))
-    width, far = Sides.joined(answer.width for answer in answers), np.concatenate([answer.doublings for answer in answers])
+    width, far = HalfWidths.joined(answer.width for answer in answers), np.concatenate([answer.doublings for answer in answers])
     owners = [observed[task.place].collection for task in todo for _ in task.asked]
     return _with_intervals(_figures(name, todo, observed, values), miss, width.at_level(level), owners, far)
 
 
-def _with_intervals(figures: Accuracy, miss: Array, width: Sides, owners: Sequence[str], doublings: Array) -> Accuracy:
+def _with_intervals(figures: Accuracy, miss: Array, width: HalfWidths, owners: Sequence[str], doublings: Array) -> Accuracy:
     """The figures, with those of the intervals; ``doublings``: how far each prediction is beyond what is shown."""
     bins = evaluation.bins(miss, width, doublings, DOUBLINGS, BINS)
     return replace(figures, coverage=evaluation.coverage(miss, width, owners), bins=bins)

@@ -1,4 +1,4 @@
-"""The end of a script, whatever ends it: ``modak-result-JOB.json`` is written, and the job's own directory is removed.
+"""The EXIT trap of a script, whatever ends it: ``modak-result-JOB.json`` is written, and the job's own directory is removed.
 
 Nothing here can fail the job: errors are ignored, and the exit status is that of the run. ``@NAME@`` in a text is put in by
 :func:`modak.script.shelltext.with_parts`, and a line that ends with ``@kind@`` is there for some kinds of jobs (``with_lines``).
@@ -13,7 +13,7 @@ from typing import Final
 
 from modak.jobs.spec import JobSpec, Report
 from modak.schedulers import Scheduler
-from modak.script import gate
+from modak.script import checker
 from modak.script.bash import Line, assign, cached, joined_lines, run
 from modak.script.parts import PLAN, section
 from modak.script.shelltext import ours, with_lines, with_parts
@@ -174,7 +174,7 @@ _SUSPENDED: Final = "trap MODAK_STOPPED=perhaps CONT # suspended and resumed: it
 """Not where a signal is expected, which bash may lose beside this one."""
 
 
-def ending(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
+def exit_trap(job: JobSpec, scheduler: Scheduler, timed: bool) -> tuple[Line, ...]:
     """The function ``modak_end``, which runs whatever ends the script; no lines if there is nothing to do.
 
     ``timed``: whether the script has a timer, which may still be running.
@@ -210,7 +210,7 @@ def _steps(job: JobSpec, *, timed: bool) -> Iterator[str]:
         yield 'rm -rf -- "${MODAK_NOTES:-}"'
 
 
-def ended(job: JobSpec, timed: bool) -> tuple[Line, ...]:
+def done_mark(job: JobSpec, timed: bool) -> tuple[Line, ...]:
     """The last line, for ``modak_end``."""
     return (ours("MODAK_DONE=1 # no signal has cut the script short"),) if report_of(job) or job.staging or timed else ()
 
@@ -218,7 +218,7 @@ def ended(job: JobSpec, timed: bool) -> tuple[Line, ...]:
 @cached
 def _as_one(*lines: Line) -> Line:
     """Lines that are the same in many scripts as one, which is checked once."""
-    return gate.sound(lines)
+    return checker.checked(lines)
 
 
 def _job_number(job: JobSpec, scheduler: Scheduler) -> Line:
@@ -339,7 +339,7 @@ def _functions(kinds: Collection[str], scheduler: Scheduler) -> Line:
         PREEMPTED=scheduler.preempted.rstrip("\n"),
         UNDISTURBED=scheduler.undisturbed,
     )
-    return gate.sound((ours(report), ours(_SEND)))
+    return checker.checked((ours(report), ours(_SEND)))
 
 
 @cached

@@ -1,4 +1,4 @@
-"""What the notes of a load rest on, read from the database; :mod:`modak.ingest.remarks` makes them."""
+"""What the notes of a load rest on, read from the database; :mod:`modak.ingest.loadnotes` makes them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from sqlalchemy import Connection, case, func, select
 
 from modak.facts import SeriesKey, System
-from modak.ingest.remarks import (
+from modak.ingest.loadnotes import (
     SCATTER,
     WITHIN,
     Figures,
@@ -34,7 +34,7 @@ from modak.store.engine import chunks
 from modak.store.schema import STANDING, results, series
 
 
-def remarks(connection: Connection, named: Mapping[str, int], changed: Mapping[int, SeriesKey]) -> Iterator[str]:
+def notes_of_load(connection: Connection, named: Mapping[str, int], changed: Mapping[int, SeriesKey]) -> Iterator[str]:
     """Notes on a load: ``named`` are the systems of its rows, each with the most ranks x threads on a node, ``changed`` the series that
     the rows are of, by number."""
     known, touched = catalogue.read(connection, System, sound=True), changed.values()

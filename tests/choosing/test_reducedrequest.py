@@ -11,8 +11,8 @@ import pytest
 
 from modak.choosing.candidates import enumerate_candidates
 from modak.choosing.decision import decide
-from modak.choosing.essence import SOFTWARE_FIELDS, counts_of, essence, key_of_any_size, software_fields_key
-from modak.choosing.scoring import columns
+from modak.choosing.reducedrequest import SOFTWARE_FIELDS, counts_of, key_of_any_size, reduce_request, software_fields_key
+from modak.choosing.scoring import predict_candidates
 from modak.choosing.software import choose_software
 from modak.dsl import Request
 from modak.errors import Infeasible, ModakError
@@ -56,7 +56,7 @@ def test_a_request_and_its_essence_have_the_same_candidates(known: Facts, path: 
     """Nothing that counts is left out of it: shapes, sizes, reasons and warnings are equal."""
     whole = request(path)
     target = resolve(whole, known)
-    found = [tried(lambda each=each: enumerate_candidates(each, target, known.models)) for each in (whole, essence(whole))]
+    found = [tried(lambda each=each: enumerate_candidates(each, target, known.models)) for each in (whole, reduce_request(whole))]
     assert repr(found[0]) == repr(found[1])
 
 
@@ -72,17 +72,19 @@ def test_each_job_option_that_counts_is_in_the_essence(known: Facts, option: str
         whole = tried(lambda job=job: normalise({"job": job}).request)
         if isinstance(whole, Request):
             target = resolve(whole, known)
-            found = [tried(lambda each=each, target=target: enumerate_candidates(each, target, ())) for each in (whole, essence(whole))]
+            found = [
+                tried(lambda each=each, target=target: enumerate_candidates(each, target, ())) for each in (whole, reduce_request(whole))
+            ]
             assert repr(found[0]) == repr(found[1])
 
 
 @pytest.mark.parametrize("field", ["memory_per_rank_gb", "memory_per_gpu_gb", "memory_aside_gb"])
 def test_memory_that_does_not_fit_is_in_the_essence(known: Facts, field: str) -> None:
-    """A request asking for more than a node has is refused, and so is its essence."""
+    """A request asking for more than a node has is refused, and so is the reduced one."""
     training = {"app_type": "ai_training", "ai_training": {"pytorch": {}}, "workload": {field: 10_000}}
     whole = normalise({"job": {"target": {"name": "dgx-1-v100"}, "optimisation": training}}).request
     target = resolve(whole, known)
-    for each in (whole, essence(whole)):
+    for each in (whole, reduce_request(whole)):
         with pytest.raises(Infeasible):
             enumerate_candidates(each, target, ())
 
@@ -97,7 +99,7 @@ def test_a_request_and_its_essence_get_the_same_software(known: Facts, path: Pat
     shape = decision.candidates.shapes[int(decision.scored.shape[decision.best])]
     found = [
         tried(lambda each=each: choose_software(each, known, decision.target, shape, 2, "srun"))
-        for each in (whole, essence(whole, SOFTWARE_FIELDS))
+        for each in (whole, reduce_request(whole, SOFTWARE_FIELDS))
     ]
     assert found[0] == found[1]
 
@@ -124,7 +126,7 @@ def test_a_size_predicted_with_its_neighbours_is_what_it_is_alone(known: Facts, 
     asked = normalise(document).request
     target = resolve(asked, known)
     candidates = enumerate_candidates(asked, target, known.models)
-    alone, among = (columns(essence(asked), target, candidates, known, place) for place in (None, "there"))
+    alone, among = (predict_candidates(reduce_request(asked), target, candidates, known, place) for place in (None, "there"))
     assert among.basis == alone.basis
     assert set(among.nodes) == {nodes}
     there, here = ([(one.cost, one.share) for one in each.references] for each in (among, alone))
@@ -144,7 +146,7 @@ def test_efficiency_at_a_given_size_does_not_depend_on_results_that_answer_for_i
     asked = normalise({"job": {**job, "optimisation": {"app_type": "hpc", "hpc": {"mpi": {}}}}}).request
     target = resolve(asked, facts)
     candidates = enumerate_candidates(asked, target, facts.models)
-    alone, among = (columns(essence(asked), target, candidates, facts, place) for place in (None, "there"))
+    alone, among = (predict_candidates(reduce_request(asked), target, candidates, facts, place) for place in (None, "there"))
     there, here = (sorted((one.cost, one.share) for one in each.references) for each in (among, alone))
     np.testing.assert_allclose(there, here, rtol=1e-12)
 

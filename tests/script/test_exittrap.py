@@ -20,7 +20,7 @@ from modak import plugins
 from modak.dsl import Signal
 from modak.jobs.spec import Attributes, Copy, JobSpec, Report, Resources, RuleText, Staging
 from modak.schedulers.slurm import Slurm
-from modak.script.ending import ending
+from modak.script.exittrap import exit_trap
 from modak.script.job import render
 from modak.script.staging import scratch
 from modak.text.grammar import MetricPattern
@@ -555,7 +555,7 @@ def test_a_script_depends_on_what_its_scheduler_says_of_itself_and_not_on_the_na
     def said(slurm: Slurm) -> list[Any]:
         launchers = [each for each in plugins.all_of("launchers") if not each.unfit(job, slurm)]
         told = [(each.name, each.setup(job, slurm), each.words(job, slurm, ()), each.inside(job, slurm)) for each in launchers]
-        return [ending(job, slurm, timed=False), scratch(job, slurm), told]
+        return [exit_trap(job, slurm, timed=False), scratch(job, slurm), told]
 
     assert said(replace(Slurm(), name="other")) == said(Slurm())
 

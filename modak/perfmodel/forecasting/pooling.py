@@ -21,16 +21,16 @@ from modak.arrays import Array, Flags, Ints
 from modak.grouping import grouped
 from modak.perfmodel.fitting import startup
 from modak.perfmodel.fitting.curves import FEW_SIZES, Curve
-from modak.perfmodel.fitting.merging import joined_label
+from modak.perfmodel.fitting.merging import curve_label
 from modak.perfmodel.fitting.scaling import UNKNOWN_ERROR, Forecast, Mixture, Series, evaluate
-from modak.perfmodel.forecasting.others import Others
+from modak.perfmodel.forecasting.curveset import CurveSet
 
 FLOOR: Final = 0.03
 """Added to errors of log cost: smaller differences are noise of replicates."""
 UNKNOWN_LIKENESS: Final = 0.1
-"""Used as unlikeness of relatives that share only one size with the target."""
+"""Used as dissimilarity of relatives that share only one size with the target."""
 OTHER_PROGRAM: Final = 0.1
-"""Added in quadrature to the unlikeness of a relative of another framework. For applications in several frameworks, it reduces the error
+"""Added in quadrature to the dissimilarity of a relative of another framework. For applications in several frameworks, it reduces the error
 at the two largest sizes of 60 public training series by a third (median 9.7 to 6.4 %)."""
 RECENCY: Final = 0.5
 """Weights of common sizes fall by ``exp`` of this per doubling below the target's largest size."""
@@ -49,21 +49,21 @@ class Kin:
     relative: Series
     level: float
     slope: float
-    unlikeness: float
+    dissimilarity: float
     """Root mean square of the change of the log ratio of costs a doubling."""
 
 
-def compare(series: Series, relatives: Sequence[Series], apart: npt.ArrayLike = 0.0) -> tuple[Kin, ...]:
+def align_relatives(series: Series, relatives: Sequence[Series], apart: npt.ArrayLike = 0.0) -> tuple[Kin, ...]:
     """The ``relatives`` whose measured range contains a size of ``series``, the most alike first.
 
-    ``apart`` (one number, or one for each of them) is added to their unlikeness in quadrature. The result does not depend on their order:
-    of equals, those measured at the largest sizes come first.
+    ``apart`` (one number, or one for each of them) is added to their dissimilarity in quadrature. The result does not depend on their
+    order: of equals, those measured at the largest sizes come first.
     """
-    return _compared(series, joined(relatives), apart)
+    return _compared(series, stack_series(relatives), apart)
 
 
-def _compared(series: Series, several: Joined, apart: npt.ArrayLike, wanted: Flags | bool = True) -> tuple[Kin, ...]:
-    """:func:`compare` with those of several series that are ``wanted``."""
+def _compared(series: Series, several: SeriesStack, apart: npt.ArrayLike, wanted: Flags | bool = True) -> tuple[Kin, ...]:
+    """:func:`align_relatives` with those of several series that are ``wanted``."""
     costs = several.log_costs(series.log_work[0])
     near = np.asarray(np.isfinite(costs).any(axis=1)) & wanted
     if not near.any():
@@ -75,7 +75,7 @@ def _compared(series: Series, several: Joined, apart: npt.ArrayLike, wanted: Fla
     return tuple(sorted(found, key=_order)[:MOST])
 
 
-class Joined(NamedTuple):
+class SeriesStack(NamedTuple):
     """Several series as one, since there may be thousands."""
 
     series: Sequence[Series]
@@ -105,21 +105,21 @@ class Joined(NamedTuple):
         return np.where((log_sizes >= sizes[first, None]) & (log_sizes <= sizes[last, None]), line - log_sizes, np.nan)
 
 
-def joined(several: Sequence[Series]) -> Joined:
+def stack_series(several: Sequence[Series]) -> SeriesStack:
     """Several series as one."""
     sizes = np.array([*chain.from_iterable(one.sizes for one in several)])
     costs = np.array([*chain.from_iterable(one.costs for one in several)])
     after = np.cumsum([len(one.sizes) for one in several], dtype=np.int_)
-    return Joined(several, np.log(sizes), np.log(costs * sizes), np.concatenate([[0], after[:-1]]), after - 1)
+    return SeriesStack(several, np.log(sizes), np.log(costs * sizes), np.concatenate([[0], after[:-1]]), after - 1)
 
 
 def log_costs(several: Sequence[Series], log_sizes: Array) -> Array:
-    """:meth:`Joined.log_costs`."""
-    return joined(several).log_costs(log_sizes)
+    """:meth:`SeriesStack.log_costs`."""
+    return stack_series(several).log_costs(log_sizes)
 
 
 def _order(one: Kin) -> tuple[float, float, tuple[float, ...], tuple[float, ...]]:
-    return one.unlikeness, -one.relative.sizes[-1], one.relative.sizes, one.relative.costs
+    return one.dissimilarity, -one.relative.sizes[-1], one.relative.sizes, one.relative.costs
 
 
 def reached(kin: Sequence[Kin], sizes: Array, nodes: Array | None = None) -> Flags:
@@ -176,7 +176,7 @@ def pool(
     told = _told(kin, last, np.asarray(sizes, dtype=np.float64), None if nodes is None else np.asarray(nodes, dtype=np.float64), forecasts)
     contributes = np.isfinite(told.log_costs)
     error = _error(own)
-    weights = np.vstack([(error + FLOOR) ** -POWER, contributes * (told.unlikeness + FLOOR) ** -POWER / np.sqrt(len(kin))])
+    weights = np.vstack([(error + FLOOR) ** -POWER, contributes * (told.dissimilarity + FLOOR) ** -POWER / np.sqrt(len(kin))])
     weights /= weights.sum(axis=0)
     logs = np.vstack([own.log_value, np.where(contributes, told.log_costs, 0.0)])
     log_cost = (weights * logs).sum(axis=0)
@@ -186,7 +186,7 @@ def pool(
         own,
         log_value=log_cost,
         disagreement=np.sqrt((weights * ((logs - log_cost) ** 2 + doubts**2)).sum(axis=0) + walk),
-        error=(weights * np.vstack([error, told.unlikeness])).sum(axis=0),
+        error=(weights * np.vstack([error, told.dissimilarity])).sum(axis=0),
         relatives=int(contributes.any(axis=1).sum()),
     )
 
@@ -196,22 +196,22 @@ class _OfKin(NamedTuple):
 
     log_costs: Array
     """Moved to the target; NaN: nothing."""
-    unlikeness: Array
+    dissimilarity: Array
     disagreement: Array
 
 
 def _told(kin: Sequence[Kin], last: float, sizes: Array, nodes: Array | None, forecasts: Sequence[Forecast]) -> _OfKin:
     """The measured costs of kin, and their ``forecasts`` where they were not measured."""
     log_costs = _measured(kin, sizes, nodes)
-    unlikeness = np.broadcast_to(np.array([[one.unlikeness] for one in kin]), log_costs.shape)
+    dissimilarity = np.broadcast_to(np.array([[one.dissimilarity] for one in kin]), log_costs.shape)
     disagreement = np.zeros(log_costs.shape)
     if forecasts:
         missing = np.isnan(log_costs)
         log_costs = np.where(missing, [one.log_value for one in forecasts], log_costs)
-        unlikeness = np.where(missing, np.hypot(unlikeness, [_error(one) for one in forecasts]), unlikeness)
+        dissimilarity = np.where(missing, np.hypot(dissimilarity, [_error(one) for one in forecasts]), dissimilarity)
         disagreement = np.where(missing, [one.disagreement for one in forecasts], disagreement)
     moves = np.array([one.level + one.slope * np.log2(sizes / last) for one in kin])
-    return _OfKin(log_costs + moves, unlikeness, disagreement)
+    return _OfKin(log_costs + moves, dissimilarity, disagreement)
 
 
 def _concentration(weights: Array) -> Array:
@@ -225,16 +225,16 @@ def _error(forecast: Forecast) -> Array:
     return np.where(np.isnan(forecast.error), UNKNOWN_ERROR, forecast.error)
 
 
-def moved(series: Series, relatives: Sequence[Series], log_costs: Array) -> list[Kin]:
+def shift_relatives(series: Series, relatives: Sequence[Series], log_costs: Array) -> list[Kin]:
     """The ``relatives`` moved to ``series``, at whose sizes they have these ``log_costs [relative, size]``."""
     return [Kin(relative, *move) for relative, move in zip(relatives, _moves(series, log_costs).tolist(), strict=True)]
 
 
 def _moves(series: Series, log_costs: Array, apart: npt.ArrayLike = 0.0) -> Array:
-    """Level, slope and unlikeness (:class:`Kin`) of relatives with these ``log_costs [relative, size]`` at the sizes of ``series``.
+    """Level, slope and dissimilarity (:class:`Kin`) of relatives with these ``log_costs [relative, size]`` at the sizes of ``series``.
 
     Costs at a size are NaN where unknown; those that are known are of neighbouring sizes, and at least one is. ``apart`` is added to the
-    unlikeness in quadrature.
+    dissimilarity in quadrature.
     """
     sizes = np.array(series.sizes)
     common = np.isfinite(log_costs)
@@ -261,13 +261,13 @@ class _Kind(NamedTuple):
 
     rows: Mapping[int, int]
     """The number of each among these, by its place among all curves; none for curves that were put together anew."""
-    series: Joined
+    series: SeriesStack
     programs: Ints
     """The numbers of their frameworks (:attr:`numbers`); -1 where it is not known."""
     numbers: Mapping[Hashable, int]
 
 
-def kin_of(curve: Curve, others: Others) -> tuple[Kin, ...]:
+def kin_of(curve: Curve, others: CurveSet) -> tuple[Kin, ...]:
     """Those of the others that are comparable with ``curve`` and share a measured size with it, the most alike first."""
     measure = _measure(curve)
     kind, further = others.of_all(_by_kind).get(measure), _under_other_names(curve, others)
@@ -297,7 +297,7 @@ def _of_kind(curves: Sequence[Curve], places: Sequence[int] = ()) -> _Kind:
     programs = [_program(one) for one in curves]
     numbers = {program: number for number, program in enumerate(dict.fromkeys(programs)) if program is not None}
     rows = {place: row for row, place in enumerate(places)}
-    return _Kind(rows, joined([one.measured for one in curves]), np.array([numbers.get(one, -1) for one in programs]), numbers)
+    return _Kind(rows, stack_series([one.measured for one in curves]), np.array([numbers.get(one, -1) for one in programs]), numbers)
 
 
 def continued_by(kin: Sequence[Kin], curve: Curve) -> bool:
@@ -307,7 +307,7 @@ def continued_by(kin: Sequence[Kin], curve: Curve) -> bool:
     return bool(kin) and (len(curve.sizes) == 1 or (few and max(one.relative.sizes[-1] for one in kin) > last))
 
 
-def forecasts_of(kin: Sequence[Kin], others: Others, sizes: Array, nodes: Array | None) -> list[Forecast]:
+def forecasts_of(kin: Sequence[Kin], others: CurveSet, sizes: Array, nodes: Array | None) -> list[Forecast]:
     """The forecasts of kin, each by itself. ``others``: those among which they are."""
     fits = others.of_all(_fits)
     return [evaluate(fits[one.relative], sizes, nodes) for one in kin]
@@ -315,10 +315,10 @@ def forecasts_of(kin: Sequence[Kin], others: Others, sizes: Array, nodes: Array 
 
 def _program(curve: Curve) -> Hashable:
     """The framework, in one spelling; ``None``: not known."""
-    return joined_label("framework", curve.series.framework)
+    return curve_label("framework", curve.series.framework)
 
 
-def _under_other_names(curve: Curve, others: Others) -> list[Curve]:
+def _under_other_names(curve: Curve, others: CurveSet) -> list[Curve]:
     """Those of the others that may be of the same whole runs as a curve, under another name or unit."""
     if not startup.is_whole(curve.series):
         return []

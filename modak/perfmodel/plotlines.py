@@ -13,14 +13,14 @@ from typing import Final
 import numpy as np
 
 from modak.arrays import Array
-from modak.facts import Failed, same_name
+from modak.facts import FailedRuns, canonical_name
 from modak.grouping import grouped
+from modak.perfmodel.fitting.cellgroups import VARYING, size_of
 from modak.perfmodel.fitting.curves import Curve
-from modak.perfmodel.fitting.parts import VARYING, size_of
 from modak.perfmodel.fitting.startup import WHOLE_RUNS
+from modak.perfmodel.forecasting.censoring import censored_runs
+from modak.perfmodel.forecasting.curveset import CurveSet
 from modak.perfmodel.forecasting.forecasts import PooledForecast, pooled_forecast
-from modak.perfmodel.forecasting.others import Others
-from modak.perfmodel.forecasting.stops import stops_of
 from modak.perfmodel.matching.lengths import of_run
 from modak.perfmodel.matching.questions import Question, stated_by
 from modak.results.metrics import metric_of
@@ -67,13 +67,13 @@ def plot_lines(
     known: Sequence[Curve] = (),
     level: float = 0.9,
     graph_compilers: Collection[str] = (),
-    failed: Sequence[Failed] = (),
+    failed: Sequence[FailedRuns] = (),
 ) -> tuple[PlotLine, ...]:
     """One line per curve, with its :func:`curve_labels`; ``known`` are all curves of the application, which improve the forecasts, and
     ``failed`` its failed runs, of which those that were stopped are drawn."""
     names = curve_labels(curves, graph_compilers)
-    others = {application: Others(those) for application, those in grouped(known, lambda curve: curve.series.application).items()}
-    beside = [others.get(curve.series.application, Others(())) for curve in curves]
+    others = {application: CurveSet(those) for application, those in grouped(known, lambda curve: curve.series.application).items()}
+    beside = [others.get(curve.series.application, CurveSet(())) for curve in curves]
     return tuple(_line(*each, level, failed) for each in zip(curves, names, beside, strict=True))
 
 
@@ -102,10 +102,10 @@ def title(curves: Sequence[Curve]) -> str:
 def curve_labels(curves: Sequence[Curve], graph_compilers: Collection[str] = ()) -> tuple[str, ...]:
     """A unique label for each curve: its layout, and the attributes in which the curves differ.
 
-    ``graph_compilers``: their names, as :func:`modak.facts.same_name` spells them. Results that name no compiler ran without these, if
+    ``graph_compilers``: their names, as :func:`modak.facts.canonical_name` spells them. Results that name no compiler ran without these, if
     others ran with one; but every program was built by some compiler, which results need not state.
     """
-    switched = any(same_name(curve.series.compiler) in graph_compilers for curve in curves if curve.series.compiler)
+    switched = any(canonical_name(curve.series.compiler) in graph_compilers for curve in curves if curve.series.compiler)
     none = "no compiler" if switched else "compiler not stated"
     parts = [{name: _part(curve, name) or (none if name == "compiler" else "") for name in LABELS} for curve in curves]
     telling = [name for name in LABELS if len({each[name] for each in parts}) > 1]
@@ -141,7 +141,7 @@ def _part(curve: Curve, name: str) -> str:
     return str(value) if value is not None else ""
 
 
-def _line(curve: Curve, label: str, others: Others, level: float, failed: Sequence[Failed]) -> PlotLine:
+def _line(curve: Curve, label: str, others: CurveSet, level: float, failed: Sequence[FailedRuns]) -> PlotLine:
     first, last = curve.sizes[0], curve.sizes[-1]
     # Rounded: 8 nodes are among the powers as 7.999999999999999.
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]).round(9))
@@ -172,7 +172,7 @@ def _line(curve: Curve, label: str, others: Others, level: float, failed: Sequen
     )
 
 
-def _forecast(curve: Curve, sizes: Array, others: Others) -> PooledForecast:
+def _forecast(curve: Curve, sizes: Array, others: CurveSet) -> PooledForecast:
     """The curve's forecast, beyond its measured sizes pooled with related curves."""
     # More threads are in the same ranks, and these on the same nodes; what ran on one node only goes on there, as in a row that names none.
     stays = curve.scale == "threads" or (curve.scale != "nodes" and max(curve.nodes) == 1)
@@ -180,7 +180,7 @@ def _forecast(curve: Curve, sizes: Array, others: Others) -> PooledForecast:
     return pooled_forecast(curve, others, sizes, nodes)
 
 
-def _stopped(curve: Curve, known: Sequence[Curve], failed: Iterable[Failed]) -> dict[float, float]:
+def _stopped(curve: Curve, known: Sequence[Curve], failed: Iterable[FailedRuns]) -> dict[float, float]:
     """After how long runs were stopped that would be points of the curve, by their size: the longest."""
     found, varying = dict[float, float](), VARYING[curve.scale]
     if curve.series.metric not in WHOLE_RUNS:
@@ -190,7 +190,7 @@ def _stopped(curve: Curve, known: Sequence[Curve], failed: Iterable[Failed]) -> 
         sized = varying is None or getattr(one.layout, varying) is not None
         if sized and one.series.application == curve.series.application and asked.may_have_been(one.series, one.layout):
             layout = one.layout.model_copy(update={**curve.layout.model_dump(exclude_none=True), "nodes": None})
-            for run in stops_of(replace(asked, layout=layout), known, [one]):
+            for run in censored_runs(replace(asked, layout=layout), known, [one]):
                 if run.is_no_longer(asked.lengths):
                     size = size_of(one.layout, curve.scale)
                     found[size] = max(run.seconds, found.get(size, 0.0))

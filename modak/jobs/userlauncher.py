@@ -18,8 +18,8 @@ from modak.text.programs import (
     programs_of,
     split_env,
     started_by,
-    torch_starter,
-    without_starter,
+    strip_launcher,
+    torch_launcher,
 )
 from modak.text.words import Word, line, literal, variable, variables
 from modak.tuning.setting import option_words
@@ -69,12 +69,12 @@ def _started_once(
     """The command without its own launcher if torchrun starts the ranks, the variables in which that would hand on its settings, and a
     warning; under other launchers only a warning. In a job of one process it stays, too, but a scheduler that reserves the cores of one
     rank starts no more of them."""
-    program = starter(command)
+    program = user_launcher(command)
     if program is None:
         return command, (), ()
     if launcher == "none":
         return command, (), _of_one_process(program, request, scheduler)
-    found = without_starter(command, program) if launcher == "torchrun" and torch_starter(command) else None
+    found = strip_launcher(command, program) if launcher == "torchrun" and torch_launcher(command) else None
     bare, out = found or (command, ())
     precision = options_of(out).get("--mixed-precision", "") if program == "accelerate" else ""
     kept = (f"{PRECISION}={precision}",) if precision in PRECISIONS else ()
@@ -117,25 +117,25 @@ def _of_one_process(program: str, request: Request, scheduler: str) -> tuple[Not
     return (Notice(field="application.executable", message=text),)
 
 
-def starter(command: tuple[Word, ...]) -> str | None:
+def user_launcher(command: tuple[Word, ...]) -> str | None:
     """The launcher that a command starts, at its beginning or behind what only runs another program; ``None``: it starts none.
 
-    >>> starter(("torchrun", "--nproc_per_node", "4", "train.py")), starter(("python3", "train.py"))
+    >>> user_launcher(("torchrun", "--nproc_per_node", "4", "train.py")), user_launcher(("python3", "train.py"))
     ('torchrun', None)
-    >>> starter(("sh", "-c", "cd case && mpirun -np 4 ./solver <in"))
+    >>> user_launcher(("sh", "-c", "cd case && mpirun -np 4 ./solver <in"))
     'mpirun'
-    >>> starter(("flux", "run", "-n", "4", "./solver")), starter(("flux", "submit", "./solver"))
+    >>> user_launcher(("flux", "run", "-n", "4", "./solver")), user_launcher(("flux", "submit", "./solver"))
     ('flux run', None)
-    >>> starter(("conda", "run", "-n", "env", "torchrun", "train.py")), starter(("numactl", "-l", "./solver"))
+    >>> user_launcher(("conda", "run", "-n", "env", "torchrun", "train.py")), user_launcher(("numactl", "-l", "./solver"))
     ('torchrun', None)
-    >>> starter(("python", "tools/launch.py", "-n", "16", "python", "train.py")), starter(("python", "launch.py", "--lr", "1"))
+    >>> user_launcher(("python", "tools/launch.py", "-n", "16", "python", "train.py")), user_launcher(("python", "launch.py", "--lr", "1"))
     ('launch.py', None)
     """
     for each in started_by(command):
         name = program_name(each[0])
         both = f"{name} {line(each[1:2])}"
         of_mpi = both if both in PROGRAMS else name if _is_of_mpi(name) else None
-        if found := torch_starter(each) or of_mpi or _of_mxnet(each):
+        if found := torch_launcher(each) or of_mpi or _of_mxnet(each):
             return found
     return None
 

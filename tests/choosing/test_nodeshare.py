@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from modak.facts import Facts, Node, Partition, Queue
-from modak.nextruns import Programme, next_runs
+from modak.nextruns import MeasurementPlan, next_runs
 from modak.optimise import Answer, optimise
 from modak.perfmodel import fit
 from modak.text.choices import configuration
@@ -174,7 +174,7 @@ def test_an_array_takes_as_many_parts_as_it_has_jobs() -> None:
     assert any("all together take 0.9375 node-hours" in line for line in of(sharing(), {**FOUR, "job_array": "0-9"}).plan.advice)
 
 
-def planned(whole: bool | None, **objective: Any) -> Programme:
+def planned(whole: bool | None, **objective: Any) -> MeasurementPlan:
     """The next runs worth measuring."""
     program = {"app_type": "mpi", "executable": "./solver", "threads": 1}
     named: dict[str, Any] = {"application__" + name: value for name, value in program.items()}

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from modak import plugins
 from modak.errors import RequestError
 from modak.script.bash import Line, command_line, comment, continued, export, piped, run, write
-from modak.script.gate import check_line, check_script, is_assignment, is_directive
-from modak.script.meaning import Unparsable, meaning
+from modak.script.checker import check_line, check_script, is_assignment, is_directive
+from modak.script.meaning import Unparsable, parse_events
 
 HEAD = "#!/bin/bash\n# written by MODAK\n"
 WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), max_codepoint=0x2FF), max_size=12)
@@ -30,7 +30,7 @@ def test_lines_that_are_sound_alone_mean_the_same_together(lines: list[Line]) ->
         whole = check_script(HEAD, [], lines, "#SBATCH")
     except RequestError:
         return
-    assert meaning(whole) == [event for line in lines for event in line.events]
+    assert parse_events(whole) == [event for line in lines for event in line.events]
 
 
 @pytest.mark.parametrize("prefix", sorted({each.prefix for each in plugins.all_of("schedulers") if each.prefix}))
@@ -86,7 +86,7 @@ def test_a_here_document_without_an_end_is_refused() -> None:
     """In words, also where a parser finds all events of the line, and only the command behind it is missing."""
     text = 'sort <<-EOF && echo y\nx\n"$X" a\n'
     with pytest.raises(RequestError, match="modak_behind"):
-        check_line(Line(text, tuple(meaning(text))))
+        check_line(Line(text, tuple(parse_events(text))))
 
 
 NESTED = [("(", "true", ")"), ("true && ", "true", ""), ("$(", "true", ")"), ("${a:-", "x", "}"), ("if true; then ", "true", "; fi")]
@@ -95,13 +95,13 @@ NESTED = [("(", "true", ")"), ("true && ", "true", ""), ("$(", "true", ")"), ("$
 @pytest.mark.parametrize(("opened", "inside", "closed"), NESTED)
 def test_how_deep_a_text_is_nested_does_not_matter(opened: str, inside: str, closed: str) -> None:
     """A rule that passes when it is added also passes in a job's script, where more functions have been called."""
-    assert meaning(opened * 2000 + inside + closed * 2000)
+    assert parse_events(opened * 2000 + inside + closed * 2000)
 
 
 def test_what_is_wrong_is_found_at_any_depth() -> None:
     """As text that is no bash, not as an error of ours."""
     with pytest.raises(Unparsable):
-        meaning("(" * 2000 + "true; ;" + ")" * 2000)
+        parse_events("(" * 2000 + "true; ;" + ")" * 2000)
 
 
 MORE_THAN_TEXT = ["$(id)", "`id`", "a;id", "a b", "*", "${HOME}", "~", "#x", "a'b", "<(id)"]

@@ -1,6 +1,6 @@
 """What should be known of results that were loaded: systems that are not known, names in several spellings, metrics that predict nothing.
 
-Each function judges what its arguments say; :mod:`modak.store.remarks` reads from the database what the notes rest on.
+Each function judges what its arguments say; :mod:`modak.store.loadnotes` reads from the database what the notes rest on.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from modak.choosing.wishes import is_front_end
+from modak.choosing.requirements import is_front_end
 from modak.errors import nearest_name
-from modak.facts import Layout, SeriesKey, System, same_name
+from modak.facts import Layout, SeriesKey, System, canonical_name
 from modak.grouping import grouped
 from modak.ingest.columns import AGAIN, series_label
 from modak.ingest.headings import layout_column
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import DECIMAL_COMMA, NUMERIC
-from modak.perfmodel.fitting.merging import same_setting
+from modak.perfmodel.fitting.merging import canonical_setting
 from modak.perfmodel.fitting.startup import positive_number
 from modak.results.metrics import metric_of, misnamed
-from modak.text.amounts import listed
+from modak.text.amounts import join_names
 
 RATIOS: Final = ("speedup", "efficiency")
 """Metrics that are computed from times of several runs."""
@@ -64,7 +64,7 @@ _PRECISION: Final = re.compile(
     r"[a-z].*[0-9].*|.*(?:mixed|amp|quad|half|single|double|full|default|auto|float|real|true|high|fp|bf|tf|int|bit).*"
     r"|medium|[hsdq]p|8|16|32|64|128"
 )
-"""What a precision may be called, in the spelling of :func:`modak.facts.same_name`."""
+"""What a precision may be called, in the spelling of :func:`modak.facts.canonical_name`."""
 _SEPARATED: Final = re.compile(r"[ ,'’]")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,'’][0-9]{3})+")
 _NAMES: Final = {
@@ -174,7 +174,7 @@ def on_numbers(known: Sequence[System], changed: Mapping[int, SeriesKey], figure
         )
         for what in filter(None, said):
             found.setdefault(what, []).append(series_label(key))
-    yield from (f"{listed(series, 1, '; ')}: {what}" for what, series in islice(found.items(), SHOWN))
+    yield from (f"{join_names(series, 1, '; ')}: {what}" for what, series in islice(found.items(), SHOWN))
 
 
 def on_scatter(changed: Mapping[int, SeriesKey], scattered: Iterable[Scattered]) -> Iterator[str]:
@@ -217,7 +217,7 @@ def on_growth(changed: Mapping[int, SeriesKey], sizes: Mapping[int, int | None])
         is_rate = metric_of(changed[members[0]]).is_rate
         if what := _growing([numbers_of[one] for one in members], [sizes[one] for one in members], is_rate):
             found.setdefault(what, []).append(label)
-    yield from (f"{listed(labels, 1, '; ')}: {what}" for what, labels in islice(found.items(), SHOWN))
+    yield from (f"{join_names(labels, 1, '; ')}: {what}" for what, labels in islice(found.items(), SHOWN))
 
 
 def _growing(numbers: Sequence[Mapping[str, float]], sizes: Sequence[int | None], is_rate: bool) -> str:
@@ -234,7 +234,7 @@ def _growing(numbers: Sequence[Mapping[str, float]], sizes: Sequence[int | None]
     if len(single) < len(sizes) or not differing:  # the latter: one number in several spellings, which are told of as such
         return ""
     way = f"those that were measured, or follow from the size, are no parameters: {AGAIN} '--map OLD=' (without them)"
-    return f"no two sizes have the same {listed([*map(repr, differing)], SHOWN)}, so each counts as a problem of its own; {way}"
+    return f"no two sizes have the same {join_names([*map(repr, differing)], SHOWN)}, so each counts as a problem of its own; {way}"
 
 
 def numeric(params: Mapping[str, str]) -> Mapping[str, float]:
@@ -254,20 +254,20 @@ def _label_without(key: SeriesKey, numbers: Mapping[str, float]) -> str:
 def _unknown_systems(known: Sequence[System], named: Collection[str]) -> Iterator[str]:
     """Notes on systems of the results that are not known by this name or alias, in any spelling: one for each that may be a slip."""
     folded = {name for system in known for name in system.folded_names}
-    strange = sorted(name for name in named if same_name(name) not in folded)
+    strange = sorted(name for name in named if canonical_name(name) not in folded)
     meant = {name: close for name in strange[:MOST] if (close := nearest_name(name, [system.name for system in known]))}
     for name, close in meant.items():
         yield f"unknown system {name!r}; did you mean {close!r}?; its rows are kept"
     if others := [repr(name) for name in strange if name not in meant]:
         one = len(others) == 1
-        yield f"unknown system{'' if one else 's'} {listed(others, SHOWN)}; {'its' if one else 'their'} rows are kept"
+        yield f"unknown system{'' if one else 's'} {join_names(others, SHOWN)}; {'its' if one else 'their'} rows are kept"
 
 
 def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]:
     """A note for each system with more ranks x threads on a node than any of its nodes runs at once: counts of a whole run, perhaps."""
     counts: dict[str, int] = {}
     for name, count in named.items():
-        counts[same_name(name)] = max(count, counts.get(same_name(name), 0))
+        counts[canonical_name(name)] = max(count, counts.get(canonical_name(name), 0))
     for system in known:
         room = max(part.node.cores * part.node.threads_per_core for part in system.partitions)
         most = max(counts.get(name, 0) for name in system.folded_names)
@@ -278,7 +278,7 @@ def _crowded(known: Sequence[System], named: Mapping[str, int]) -> Iterator[str]
 
 def _without_partition(known: Sequence[System], touched: Iterable[SeriesKey]) -> Iterator[str]:
     """A note for each system whose partitions have different nodes: results that name no partition count for each of them."""
-    open_ = {same_name(key.system) for key in touched if key.system and not key.partition}
+    open_ = {canonical_name(key.system) for key in touched if key.system and not key.partition}
     for system in known:
         different = len({(part.node.processor, part.node.accelerator) for part in system.partitions}) > 1
         if different and not open_.isdisjoint(system.folded_names):
@@ -295,11 +295,11 @@ def _misnamed(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
 def _spellings(touched: Collection[SeriesKey], spelt: Spelt) -> tuple[str, ...]:
     """A note for each application, and each data set and parameter of one, that other results spell in another way: models keep them
     apart."""
-    applications = grouped(spelt.applications, same_name)
-    datasets = grouped(spelt.datasets, lambda pair: (pair[0], same_name(pair[1])))
-    said = dict.fromkeys(("application", tuple(applications[same_name(key.application)])) for key in touched)
+    applications = grouped(spelt.applications, canonical_name)
+    datasets = grouped(spelt.datasets, lambda pair: (pair[0], canonical_name(pair[1])))
+    said = dict.fromkeys(("application", tuple(applications[canonical_name(key.application)])) for key in touched)
     named = [(key.application, key.dataset) for key in touched if key.dataset is not None]
-    alike = ((name, datasets[name, same_name(dataset)]) for name, dataset in named)
+    alike = ((name, datasets[name, canonical_name(dataset)]) for name, dataset in named)
     said |= dict.fromkeys((f"data set of {name!r}", tuple(dataset for _, dataset in pairs)) for name, pairs in alike)
     said |= dict.fromkeys(_parameters(touched, spelt.parameters))
     return tuple(
@@ -315,11 +315,11 @@ def _parameters(touched: Collection[SeriesKey], given: Iterable[tuple[str, Mappi
     values: dict[tuple[str, str, str], dict[str, None]] = {}
     for application, params in given:
         for name, value in params.items():
-            names.setdefault((application, same_name(name)), {}).setdefault(name)
+            names.setdefault((application, canonical_name(name)), {}).setdefault(name)
             values.setdefault((application, name, _folded(value)), {}).setdefault(value)
     for key in touched:
         for name, value in key.params.items():
-            yield f"parameter of {key.application!r}", tuple(names[key.application, same_name(name)])
+            yield f"parameter of {key.application!r}", tuple(names[key.application, canonical_name(name)])
             yield f"parameter {name!r} of {key.application!r}", _several(name, values[key.application, name, _folded(value)])
 
 
@@ -334,17 +334,17 @@ def _folded(value: str) -> str:
     try:
         return f"{float(plain):.15g}"
     except ValueError:
-        return same_name(value).replace("-", "")
+        return canonical_name(value).replace("-", "")
 
 
 def _several(name: str, values: Iterable[str]) -> tuple[str, ...]:
     """The values of a parameter without those that count as the same as one before them."""
-    return tuple({same_setting(name, value): value for value in reversed([*values])}.values())[::-1]
+    return tuple({canonical_setting(name, value): value for value in reversed([*values])}.values())[::-1]
 
 
 def _front_ends(touched: Iterable[SeriesKey]) -> tuple[str, ...]:
     """A note for each framework that runs on another one: results of a program that name now this one, now the other are kept apart."""
-    said = dict.fromkeys(key.framework for key in touched if is_front_end(same_name(key.framework)))
+    said = dict.fromkeys(key.framework for key in touched if is_front_end(canonical_name(key.framework)))
     text = "results of it, and of the framework that it runs on, count as those of two programs: name one of them in all rows of a program"
     return tuple(f"framework {name!r}: {text}" for name in said)
 
@@ -360,14 +360,14 @@ def _numbers_as_names(touched: Iterable[SeriesKey]) -> Iterator[str]:
     for column, meaning in _NAMES.items():
         numbers = dict.fromkeys(repr(name) for key in touched if (name := getattr(key, column)) and NUMERIC.fullmatch(name))
         if numbers:
-            yield f"{column} {listed(list(numbers), SHOWN)}: the column names {meaning}"
+            yield f"{column} {join_names(list(numbers), SHOWN)}: the column names {meaning}"
 
 
 def _no_precisions(touched: Iterable[SeriesKey]) -> Iterator[str]:
     """A note for texts in the column of the precision that name none: a preconditioner, a tolerance."""
-    strange = dict.fromkeys(key.precision for key in touched if key.precision and not _PRECISION.fullmatch(same_name(key.precision)))
+    strange = dict.fromkeys(key.precision for key in touched if key.precision and not _PRECISION.fullmatch(canonical_name(key.precision)))
     if strange:
-        shown = listed([repr(text) for text in strange], SHOWN)
+        shown = join_names([repr(text) for text in strange], SHOWN)
         way = f"if it says something else, {AGAIN} '--map precision=params.NAME'"
         yield f"precision {shown}: the column names the precision of numbers ('fp32', 'mixed'); {way}"
 
@@ -382,21 +382,21 @@ def _counts_as_parameters(touched: Iterable[SeriesKey]) -> Iterator[str]:
         column = layout_column(name)
         if column is not None and column != "batch_size" and len(found) > 1:
             way = f"if it is a count of the layout, load it as {column!r}"
-            yield f"parameter {name!r}: runs with {listed(list(found), SHOWN)} count as different problems; {way}"
+            yield f"parameter {name!r}: runs with {join_names(list(found), SHOWN)} count as different problems; {way}"
 
 
 def _sums(touched: Iterable[SeriesKey]) -> Iterator[str]:
     """A note for each application that is called like the last row of a spreadsheet."""
-    for name in dict.fromkeys(key.application for key in touched if same_name(key.application) in SUMS):
+    for name in dict.fromkeys(key.application for key in touched if canonical_name(key.application) in SUMS):
         way = f"if it sums up other rows, take it out ('modak results doubt', 'modak results list --application {name}' has its number)"
         yield f"application {name!r} counts as one of its own; {way}"
 
 
 def _beyond(key: SeriesKey, one: Figures, nodes_of: Mapping[str, int]) -> str | None:
-    there = nodes_of.get(same_name(key.system), MOST_NODES)
+    there = nodes_of.get(canonical_name(key.system), MOST_NODES)
     if (one.most_nodes or 0) <= there:
         return None
-    has = f"{key.system} has {there}" if same_name(key.system) in nodes_of else f"no system has more than {there}"
+    has = f"{key.system} has {there}" if canonical_name(key.system) in nodes_of else f"no system has more than {there}"
     return f"up to {one.most_nodes} nodes, but {has}: is it the column 'nodes'? {_NO_COMPUTERS}"
 
 

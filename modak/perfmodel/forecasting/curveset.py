@@ -13,7 +13,7 @@ MOST: Final = 16
 Found = TypeVar("Found")
 
 
-class Others:
+class CurveSet:
     """The ``curves`` of an application, of which some may be left out."""
 
     def __init__(self, curves: Sequence[Curve], out: frozenset[int] = frozenset(), shared: Cache | None = None) -> None:
@@ -24,14 +24,14 @@ class Others:
     def __iter__(self) -> Iterator[Curve]:
         return (curve for place, curve in enumerate(self._curves) if place not in self.out)
 
-    def of_all(self, work_out: Callable[[Sequence[Curve]], Found]) -> Found:
+    def of_all(self, compute: Callable[[Sequence[Curve]], Found]) -> Found:
         """What a function makes of all curves, also of those that are left out: once for each function."""
-        return self._shared.get(work_out, lambda: work_out(self._curves))
+        return self._shared.get(compute, lambda: compute(self._curves))
 
-    def without(self, *curves: Curve) -> Others:
+    def without(self, *curves: Curve) -> CurveSet:
         """The same without these."""
         places = self.of_all(_places)
-        return Others(self._curves, self.out.union(places[id(one)] for one in curves if id(one) in places), self._shared)
+        return CurveSet(self._curves, self.out.union(places[id(one)] for one in curves if id(one) in places), self._shared)
 
 
 def _places(curves: Sequence[Curve]) -> Mapping[int, int]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from modak import plugins
 from modak.dsl import LEARNING, Request
-from modak.facts import Node, same_name
+from modak.facts import Node, canonical_name
 from modak.frameworks.base import Carrier, Compiler
 from modak.perfmodel import Curve
 from modak.recipes.mpilibs import LIBRARIES
@@ -46,7 +46,7 @@ def without_compilers(request: Request, names: Collection[str]) -> Request:
 WITHIN_ONE_PROCESS: Final = ("openmp", "openacc", "opencl")
 """Programming models that start no processes."""
 OTHER_GRAPH_COMPILERS: Final = ("tensorrt", "tf-trt", "torch-tensorrt", "torch.compile", "dynamo", "nvfuser", "openvino", "tvm")
-"""Graph compilers that no framework plug-in can switch, in the spelling of :func:`same_name`."""
+"""Graph compilers that no framework plug-in can switch, in the spelling of :func:`canonical_name`."""
 
 
 @cache
@@ -58,7 +58,7 @@ def graph_compilers() -> frozenset[str]:
 
 def compiler_named(label: str | None) -> str | None:
     """The compiler label of results, graph compilers in their framework's spelling: ``XLA`` is ``xla``."""
-    folded = same_name(label) if label else None
+    folded = canonical_name(label) if label else None
     return folded if folded in graph_compilers() else label
 
 
@@ -67,7 +67,7 @@ def is_build(compiler: str | None) -> bool:
 
     A graph compiler is on or off; every application has exactly one build, and results say which is the fastest.
     """
-    return compiler is not None and same_name(compiler) not in graph_compilers()
+    return compiler is not None and canonical_name(compiler) not in graph_compilers()
 
 
 def is_allowed(compiler: str | None, allowed: frozenset[str | None]) -> bool:
@@ -75,7 +75,7 @@ def is_allowed(compiler: str | None, allowed: frozenset[str | None]) -> bool:
     may."""
     if compiler is None or (None in allowed and is_build(compiler)):
         return None in allowed
-    return same_name(compiler) in map(same_name, filter(None, allowed))
+    return canonical_name(compiler) in map(canonical_name, filter(None, allowed))
 
 
 def allowed_compilers(request: Request) -> frozenset[str | None]:
@@ -149,7 +149,7 @@ def is_front_end(name: str | None) -> bool:
 def front_end_measured(request: Request, curves: Iterable[Curve]) -> str | None:
     """The framework of a request that runs on another one, if results name it; ``None``: results are those of the other one."""
     name = request.optimisation.framework
-    return name if is_front_end(name) and any(same_name(curve.series.framework) == name for curve in curves) else None
+    return name if is_front_end(name) and any(canonical_name(curve.series.framework) == name for curve in curves) else None
 
 
 def library(request: Request) -> Carrier | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from modak.facts import Layout, SeriesKey
-from modak.ingest.remarks import (
+from modak.ingest.loadnotes import (
     PROBLEM,
     SHOWN,
     SWAPPED,

@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 
 from modak.arrays import Array, Flags, Ints
-from modak.facts import Failed
+from modak.facts import FailedRuns
+from modak.perfmodel.fitting.cellgroups import on_node
 from modak.perfmodel.fitting.curves import Curve
-from modak.perfmodel.fitting.parts import on_node
 from modak.perfmodel.fitting.startup import lengths
-from modak.perfmodel.matching.questions import Question, closed
+from modak.perfmodel.matching.questions import Question, with_switches_off
 from modak.results.failures import STOPPED, TRIES
 
 
-class Stop(NamedTuple):
+class CensoredRun(NamedTuple):
     """A run that was stopped, so that its configuration takes longer than until then."""
 
     nodes: int
@@ -42,7 +42,7 @@ class Stop(NamedTuple):
         return np.where(told, self.seconds * np.minimum(1.0, self.nodes / nodes), 0.0)
 
 
-def stops_of(asked: Question, curves: Sequence[Curve], failed: Iterable[Failed]) -> list[Stop]:
+def censored_runs(asked: Question, curves: Sequence[Curve], failed: Iterable[FailedRuns]) -> list[CensoredRun]:
     """Those of the failed runs that were stopped and may be of the question's run, on numbers of nodes on which none of it has ended.
 
     One alone may have hung, so it tells of its own number of nodes; :data:`TRIES` tell of others, between those on which runs have ended.
@@ -50,7 +50,7 @@ def stops_of(asked: Question, curves: Sequence[Curve], failed: Iterable[Failed])
     stopped = [one for one in failed if one.series.metric == STOPPED]
     if not stopped:
         return []
-    asked = closed(curves, asked)
+    asked = with_switches_off(curves, asked)
     ran = ran_on(asked, curves)
     alike = [one for one in stopped if (one.layout.nodes or 1) not in ran and asked.may_have_been(one.series, one.layout)]
     tell_of_others = sum(one.count for one in alike) >= TRIES
@@ -58,7 +58,7 @@ def stops_of(asked: Question, curves: Sequence[Curve], failed: Iterable[Failed])
     for one in alike:
         nodes = one.layout.nodes or 1
         between = _next_to(nodes, ran if tell_of_others else {nodes - 1, nodes + 1})
-        found.append(Stop(nodes, one.longest_s, lengths(one.series.params), between))
+        found.append(CensoredRun(nodes, one.longest_s, lengths(one.series.params), between))
     return found
 
 

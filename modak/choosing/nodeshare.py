@@ -13,10 +13,10 @@ from modak.choosing.memory import cores_of_rank, given_gb, needed_gb
 from modak.choosing.shapes import Shape
 from modak.dsl import Request
 from modak.target import Target
-from modak.text.amounts import plain
+from modak.text.amounts import format_number
 
 
-class Part(NamedTuple):
+class NodeShare(NamedTuple):
     """So many of the cores of a node, of its GPUs, or of its memory."""
 
     taken: float
@@ -29,10 +29,10 @@ class Part(NamedTuple):
         return min(1.0, self.taken / self.of)
 
     def __str__(self) -> str:
-        return f"{plain(self.taken)} of {plain(self.of)} {self.what}"
+        return f"{format_number(self.taken)} of {format_number(self.of)} {self.what}"
 
 
-def part_of_node(request: Request, target: Target, shape: Shape) -> Part | None:
+def largest_node_share(request: Request, target: Target, shape: Shape) -> NodeShare | None:
     """What a job takes most of on each of its nodes, as its script asks for it; ``None``: it gets whole nodes, or what a node has is
     unknown. Whether other jobs may have the rest, :attr:`modak.target.Target.shares_nodes` says.
     """
@@ -43,9 +43,9 @@ def part_of_node(request: Request, target: Target, shape: Shape) -> Part | None:
     cores = min(shape.ranks_per_node * cores_of_rank(request, target, shape), node.usable_cores)
     memory = _memory_gb(request, target, shape.ranks_per_node, cores)
     parts = (
-        Part(shape.gpus_per_node, node.accelerators, "GPUs"),
-        Part(cores, node.usable_cores, "cores"),
-        Part(memory, node.job_memory_gb or 0.0, "GB of memory"),
+        NodeShare(shape.gpus_per_node, node.accelerators, "GPUs"),
+        NodeShare(cores, node.usable_cores, "cores"),
+        NodeShare(memory, node.job_memory_gb or 0.0, "GB of memory"),
     )
     largest = max((one for one in parts if one.of), key=lambda one: one.share)
     return largest if largest.share < 1 else None
@@ -67,10 +67,10 @@ def _memory_gb(request: Request, target: Target, ranks: int, cores: int) -> floa
     return min(usable, max(given, needed)) if usable and given else 0.0
 
 
-def shares_of_node(request: Request, target: Target, shapes: Iterable[Shape]) -> Array | None:
+def node_shares(request: Request, target: Target, shapes: Iterable[Shape]) -> Array | None:
     """The fraction of a node that a job of each shape is charged for; ``None``: all of it, because jobs do not share nodes there, as far
     as is known."""
     if not target.shares_nodes:
         return None
-    parts = (part_of_node(request, target, shape) for shape in shapes)
+    parts = (largest_node_share(request, target, shape) for shape in shapes)
     return np.array([1.0 if part is None else part.share for part in parts])

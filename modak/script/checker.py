@@ -21,7 +21,7 @@ from typing import Final
 from modak import plugins
 from modak.errors import RequestError
 from modak.script.bash import Event, Line
-from modak.script.meaning import Unparsable, meaning
+from modak.script.meaning import Unparsable, parse_events
 from modak.text.grammar import UNSOUND
 
 LONGEST_SCRIPT: Final = 1 << 20
@@ -42,8 +42,8 @@ _PASSED: Final[dict[str, tuple[Event, ...]]] = {}
 """Events of the lines that passed, by their text. A plain dictionary, because it is read for every line of every script."""
 
 
-class Sound(Line):
-    """Lines that have been checked, as one; made only by :func:`sound`."""
+class CheckedLine(Line):
+    """Lines that have been checked, as one; made only by :func:`checked`."""
 
 
 def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[Line], prefix: str) -> str:
@@ -61,10 +61,10 @@ def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[L
     return head + below
 
 
-def sound(lines: Sequence[Line]) -> Sound:
+def checked(lines: Sequence[Line]) -> CheckedLine:
     """The lines, checked, as one that is not checked again. Raises as :func:`check_line` does."""
     _check_each(lines)
-    return Sound("\n".join([line.text for line in lines]))
+    return CheckedLine("\n".join([line.text for line in lines]))
 
 
 def check_line(line: Line) -> None:
@@ -74,7 +74,7 @@ def check_line(line: Line) -> None:
     if any(map(is_directive, line.text.split("\n"))):
         raise _refused("a line below its header reads as an option for a scheduler")
     try:
-        found = meaning(f"{line.text}\n{_BEHIND}\n")
+        found = parse_events(f"{line.text}\n{_BEHIND}\n")
     except Unparsable as error:
         raise _refused(str(error)) from None
     planned: list[Event] = [*line.events, ("command", (_BEHIND,))]
@@ -98,7 +98,7 @@ def _directive() -> re.Pattern[str]:
 
 def _check_each(lines: Sequence[Line]) -> None:
     for line in lines:
-        if isinstance(line, Sound) or _PASSED.get(line.text) == line.events:
+        if isinstance(line, CheckedLine) or _PASSED.get(line.text) == line.events:
             continue
         if line.words and _is_its_words(line):
             _check_words(line)

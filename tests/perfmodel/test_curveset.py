@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from modak.perfmodel import Curve, fit
+from modak.perfmodel.forecasting.curveset import CurveSet
 from modak.perfmodel.forecasting.forecasts import pooled_forecast
-from modak.perfmodel.forecasting.others import Others
 from tests.runs import here
 
 KINDS: tuple[dict[str, object], ...] = (
@@ -41,7 +41,7 @@ CURVES = fit(
 AT = np.array([1.0, 3.0, 8.0, 64.0])
 
 
-def told(curve: Curve, others: Others) -> object:
+def told(curve: Curve, others: CurveSet) -> object:
     """The forecast, to be compared."""
     found = pooled_forecast(curve, others, AT, AT)
     columns = (found.log_value, found.width.below, found.width.above, found.doublings, found.contributed)
@@ -52,16 +52,16 @@ def told(curve: Curve, others: Others) -> object:
 def test_a_forecast_among_all_is_that_among_the_rest(metrics: set[str]) -> None:
     """A curve tells nothing of itself, nor does what else is left out, also if what is looked up was worked out for another one."""
     every = [curve for curve in CURVES if curve.series.metric in metrics]
-    shared = Others(every)
+    shared = CurveSet(every)
     for curve, other in permutations(every, 2):
         rest = [one for one in every if one not in (curve, other)]
-        assert told(curve, shared.without(curve, other)) == told(curve, Others(rest))
+        assert told(curve, shared.without(curve, other)) == told(curve, CurveSet(rest))
 
 
 def test_what_all_have_in_common_is_worked_out_once() -> None:
     """Whichever are left out: with thousands of curves it takes longer than all else."""
     asked: list[Sequence[Curve]] = []
-    others = Others(CURVES)
+    others = CurveSet(CURVES)
     for one in CURVES:
         others.without(one).of_all(asked.append)
     assert asked == [CURVES]
@@ -71,4 +71,4 @@ def test_what_is_none_of_them_leaves_all() -> None:
     """A curve of which some sizes are hidden is no longer the one that is left out."""
     first, *rest = CURVES
     hidden = first.model_copy()
-    assert [list(Others(CURVES).without(one)) for one in (first, hidden)] == [rest, [*CURVES]]
+    assert [list(CurveSet(CURVES).without(one)) for one in (first, hidden)] == [rest, [*CURVES]]

@@ -13,8 +13,8 @@ from modak.ingest.headings import folded, no_measurement, unit_in
 from modak.ingest.options import leaves_out, renamed_columns
 from modak.ingest.table import MOST_FAULTS, Batch, Cells, Options, Raw
 from modak.ingest.values import quoted
-from modak.results.units import known_unit, of_each
-from modak.text.amounts import listed
+from modak.results.units import known_unit, per_part_rate
+from modak.text.amounts import join_names
 
 _WEAK: Final = re.compile(r"(^|[^a-z])weak(?=scal|[^a-z]|$)", re.IGNORECASE)
 _STRONG: Final = re.compile(r"strong", re.IGNORECASE)
@@ -22,7 +22,7 @@ _WEAK_HEADING: Final = re.compile(r"(^|[^a-z])weak.{0,10}(scal|eff|speed)", re.I
 """Other headings are of other things: ``weak_labels``."""
 
 
-class Noticed:
+class FileNotes:
     """What is noticed of a file while its parts are read."""
 
     def __init__(self, name: str, options: Options) -> None:
@@ -72,7 +72,7 @@ def _no_measurement(columns: Mapping[str, Cells], options: Options) -> Iterator[
     units = (*(columns["unit"].texts if "unit" in columns else ()), options.fill.get("unit", ""))
     for old in (old for old, new in options.rename.items() if new == "value"):
         why = no_measurement(old)
-        if why and not any(map(of_each, units)) and options.fill.get("metric") not in ("speedup", "efficiency"):
+        if why and not any(map(per_part_rate, units)) and options.fill.get("metric") not in ("speedup", "efficiency"):
             way = "load what the whole run was measured at, and take these rows out ('modak results doubt')"
             yield f"column {quoted(old)} is {why}, but counts as {options.fill.get('metric', 'the metric')} of the run: {way}"
 
@@ -82,7 +82,7 @@ def _left_out(raw: Raw, options: Options) -> Iterator[str]:
     if leaves_out(raw, options):
         named = {folded(old) for old in options.rename}
         dropped = [quoted(name) for name in raw.columns if folded(name) not in named and not is_known(canonical(name))]
-        yield f"left out: {listed(dropped, MOST_FAULTS)}" if dropped else "--map '*=' leaves nothing out: every column is known"
+        yield f"left out: {join_names(dropped, MOST_FAULTS)}" if dropped else "--map '*=' leaves nothing out: every column is known"
 
 
 def _weak(name: str, raw: Raw, batch: Batch) -> str:

@@ -33,7 +33,7 @@ TILT: Final = 1e-7
 """Makes the smaller of two sizes with equal node-hours the better one."""
 
 
-def chances_of(request: Request, scored: Scored) -> Array:
+def choice_probabilities(request: Request, scored: Scored) -> Array:
     """The probability of each candidate to be the right choice: the fraction of the draws in which it is chosen. Where today's
     choice loses less than :data:`LEAST`, it is as right.
 
@@ -95,9 +95,9 @@ def normal_draws(columns: int) -> Array:
     return np.asarray(ndtri((np.outer(np.arange(1, DRAWS + 1), multipliers) % (DRAWS + 1) - 0.5) / DRAWS))
 
 
-def likely_layouts(scored: Scored, chances: Array) -> list[int]:
+def likely_layouts(scored: Scored, probabilities: Array) -> list[int]:
     """The layouts that may be the right choice, in the order of the candidates."""
-    total = np.bincount(scored.shape, chances)
+    total = np.bincount(scored.shape, probabilities)
     likely = np.argsort(-total, kind="stable")[:FEW] if too_many(total) else np.flatnonzero(total >= LIKELY)
     return list(map(int, np.sort(likely)))
 

@@ -22,7 +22,7 @@ VARYING: Final[Mapping[Scale, str | None]] = {
 """The count within a node that varies along a curve of each scale."""
 
 
-class Part(NamedTuple):
+class CellGroup(NamedTuple):
     """The cells of one curve: the count that varies (``scale``), and the layout that they share."""
 
     cells: list[Cell]
@@ -38,7 +38,7 @@ class Part(NamedTuple):
         return self.cells[0].series
 
 
-def split_cells(cells: Sequence[Cell]) -> list[Part]:
+def split_cells(cells: Sequence[Cell]) -> list[CellGroup]:
     """Cells of one series, divided so that one count varies in each part.
 
     GPU runs that first fill a node and then several nodes are one curve over GPUs; the models separate the step between nodes from the
@@ -50,7 +50,7 @@ def split_cells(cells: Sequence[Cell]) -> list[Part]:
     by_batch = grouped(cells, lambda cell: _key(cell.layout.batch_size, 1 if cell.layout.gpus_per_node else 0))
     gpus = {cell.layout.gpus_per_node for cell in cells}
     over_threads = len({cell.layout.nodes for cell in cells}) == 1 and not (None in gpus and any(gpus))
-    filled, over_nodes, others = list[Part](), list[Part](), list[Part]()
+    filled, over_nodes, others = list[CellGroup](), list[CellGroup](), list[CellGroup]()
     for family in (family for key in sorted(by_batch) for family in _families(by_batch[key])):
         if filling := _filling(family):
             filled.append(_within_node(filling))
@@ -72,16 +72,16 @@ def _over_several_nodes(cells: Sequence[Cell]) -> tuple[list[list[Cell]], list[C
     return several, others
 
 
-def _parts_of(line: Sequence[Cell]) -> Iterator[Part]:
+def _parts_of(line: Sequence[Cell]) -> Iterator[CellGroup]:
     """The curve within a node of cells that :func:`_lines` put together, and one of its own for each other way to one size."""
     group, others = _one_way(line)
     yield _within_node(group)
     yield from (_over_nodes([cell]) for cell in others)
 
 
-def _over_nodes(group: list[Cell]) -> Part:
+def _over_nodes(group: list[Cell]) -> CellGroup:
     """Cells with the same counts within a node."""
-    return Part(group, group[0].layout.model_copy(update={"nodes": None}), "nodes")
+    return CellGroup(group, group[0].layout.model_copy(update={"nodes": None}), "nodes")
 
 
 def _lines(cells: Sequence[Cell], over_threads: bool) -> list[list[Cell]]:
@@ -163,19 +163,19 @@ def _filling(cells: Sequence[Cell]) -> list[Cell]:
     return [cell for cell in cells if id(cell) in chosen]
 
 
-def _within_node(group: list[Cell]) -> Part:
+def _within_node(group: list[Cell]) -> CellGroup:
     first, scale = group[0].layout, _scale_within(group)
     if scale == "gpus":
         ranks, share = _ranks_over_gpus(group)
         threads = _common(group, "threads_per_rank")
         layout = Layout(ranks_per_node=ranks, threads_per_rank=threads, batch_size=first.batch_size)
-        return Part(group, layout, "gpus", share, () if threads else _threads_over_gpus(group))
+        return CellGroup(group, layout, "gpus", share, () if threads else _threads_over_gpus(group))
     gpus = _common(group, "gpus_per_node")
     if scale == "threads":
-        return Part(group, Layout(ranks_per_node=first.ranks_per_node, gpus_per_node=gpus, batch_size=first.batch_size), "threads")
+        return CellGroup(group, Layout(ranks_per_node=first.ranks_per_node, gpus_per_node=gpus, batch_size=first.batch_size), "threads")
     if len({cell.layout.ranks_per_node for cell in group}) == 1:
         return _over_nodes(group)
-    return Part(group, Layout(threads_per_rank=first.threads_per_rank, gpus_per_node=gpus, batch_size=first.batch_size), "ranks")
+    return CellGroup(group, Layout(threads_per_rank=first.threads_per_rank, gpus_per_node=gpus, batch_size=first.batch_size), "ranks")
 
 
 def _ranks_over_gpus(cells: Sequence[Cell]) -> tuple[int | None, float | None]:

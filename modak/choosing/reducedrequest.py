@@ -1,7 +1,7 @@
 """The part of a request on which its candidates, their predictions, and what all jobs of a configuration have in common depend.
 
 Many requests differ only in names, commands and lengths of the run; their candidates, and the time per unit of work, are the
-same. :func:`essence` reduces a request to that part, so that nothing else can influence results that are cached under its keys.
+same. :func:`reduce_request` reduces a request to that part, so that nothing else can influence results that are cached under its keys.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _NOTHING: Final = Request()
 
 
 @dataclass(frozen=True, eq=False)
-class Essence:
+class ReducedRequest:
     """A question to the models: one object for requests that differ only in names, lengths and counts, so that cache keys with it need not
     compare all of its parts."""
 
     request: Request
-    """The essence of these requests, without counts."""
+    """These requests, reduced, without counts."""
 
 
 class Counts(NamedTuple):
-    """The fields that :func:`without_counts` removes. With :func:`key_of_any_size`, equal for requests of the same essence."""
+    """The fields that :func:`without_counts` removes. With :func:`key_of_any_size`, equal for requests that are reduced to the same."""
 
     nodes: int | None
     named: str | None
@@ -74,7 +74,7 @@ def counts_of(request: Request) -> Counts:
 
 
 def key_of_any_size(request: Request) -> tuple[Hashable, ...]:
-    """A cache key: equal for requests whose essence is equal :func:`without_counts`."""
+    """A cache key: equal for requests that are reduced to the same :func:`without_counts`."""
     wanted = request.optimisation
     work, params = wanted.workload, tuple(sorted(wanted.workload.params.items()))
     further = tuple(sorted(wanted.further.items())) if wanted.further else ()
@@ -89,7 +89,7 @@ def software_fields_key(request: Request) -> tuple[Hashable, ...]:
     return _software_fields(request.application)
 
 
-def essence(request: Request, application: Iterable[str] = APPLICATION, lengths: Mapping[str, float] = _ANY_LENGTH) -> Request:
+def reduce_request(request: Request, application: Iterable[str] = APPLICATION, lengths: Mapping[str, float] = _ANY_LENGTH) -> Request:
     """The request reduced to what candidates and predictions depend on.
 
     Numbers of samples, epochs and steps become 1, and an amount becomes 1 of its unit. ``lengths``: by unit, lengths of the run to use

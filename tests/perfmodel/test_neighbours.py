@@ -12,7 +12,7 @@ from modak.facts import Layout, Result, SeriesKey
 from modak.perfmodel import Predictions, Question, fit, predict
 from modak.perfmodel.fitting.curves import Estimated
 from modak.perfmodel.forecasting.forecasts import Forecasts
-from modak.perfmodel.forecasting.joining import LogForecast, moved, nearest, neighbours, together
+from modak.perfmodel.forecasting.neighbours import LogForecast, combine_forecasts, nearest_neighbours, neighbours, shift_by_ratio
 
 HERE = {"system": "here", "compiler": "gcc"}
 
@@ -129,7 +129,7 @@ def told(log_value: float, deviation: float, doublings: float = 0.0) -> LogForec
 
 def test_the_ratio_at_the_edge_moves_the_other_forecast_as_far_as_it_is_known() -> None:
     """Conditional mean and variance of a normal distribution, by hand: of 0.16 before, 0.0525 stays unseen."""
-    found = moved(told(1.0, 0.2), 0.4, np.array([0.5]), np.array([0.1]), 0.05, np.array([1.0]))
+    found = shift_by_ratio(told(1.0, 0.2), 0.4, np.array([0.5]), np.array([0.1]), 0.05, np.array([1.0]))
     share = 0.16 / (0.16 + 4 * 0.01 + 0.0025 + 0.01)
     assert found.log_value == pytest.approx([1.0 + 0.5 * share])
     assert found.deviation**2 == pytest.approx([0.04 + 0.0525 * share])
@@ -137,7 +137,7 @@ def test_the_ratio_at_the_edge_moves_the_other_forecast_as_far_as_it_is_known() 
 
 def test_two_that_agree_are_surer_than_each() -> None:
     """The mean with inverse variances as weights; as far beyond what was measured as both are, by their weights."""
-    joint, factor = together(told(1.0, 0.2, 3.0), told(1.1, 0.1, 1.0))
+    joint, factor = combine_forecasts(told(1.0, 0.2, 3.0), told(1.1, 0.1, 1.0))
     assert joint.log_value == pytest.approx([(1.0 / 0.04 + 1.1 / 0.01) / (1 / 0.04 + 1 / 0.01)])
     assert joint.deviation == pytest.approx([(1 / 0.04 + 1 / 0.01) ** -0.5])
     assert joint.doublings == pytest.approx([0.2 * 3 + 0.8 * 1])
@@ -146,7 +146,7 @@ def test_two_that_agree_are_surer_than_each() -> None:
 
 def test_two_that_contradict_each_other_are_less_sure_by_the_birge_ratio() -> None:
     """Two deviations of their difference apart: twice as wide."""
-    joint, _ = together(told(0.0, 0.3), told(1.0, 0.4))
+    joint, _ = combine_forecasts(told(0.0, 0.3), told(1.0, 0.4))
     assert joint.deviation == pytest.approx([2 * (1 / 0.09 + 1 / 0.16) ** -0.5])
 
 
@@ -198,9 +198,12 @@ def test_the_most_alike_that_ran_nearer_tells_of_a_size() -> None:
     others = fit([*runs((16, 128), compiler="icc"), *runs((8, 16), image="a.sif")])
     found = neighbours(curve, others)
     sizes = np.array([3.0, 16.0, 64.0, 512.0])
-    told_of = [(one.spread, places.tolist()) for one, places in nearest(found, sizes, np.log2(sizes / 2))]
+    told_of = [(one.spread, places.tolist()) for one, places in nearest_neighbours(found, sizes, np.log2(sizes / 2))]
     assert told_of == [(0.1, [1, 2, 3])]
-    assert [(one.spread, places.tolist()) for one, places in nearest(found, sizes, np.full(4, 1.5))] == [(0.1, [0, 1]), (0.4, [2])]
+    assert [(one.spread, places.tolist()) for one, places in nearest_neighbours(found, sizes, np.full(4, 1.5))] == [
+        (0.1, [0, 1]),
+        (0.4, [2]),
+    ]
 
 
 def test_where_a_relative_ran_no_other_build_is_asked() -> None:

@@ -1,9 +1,10 @@
 """Beyond the measured sizes of a curve, another configuration that was measured nearer tells of it, too, although no size is common.
 
 A build that ran on two nodes says little of 32, where another build ran. What this one says is moved by the ratio of their costs, as far as
-that is known: the ratio is as unlike 1 as their differences let expect (:mod:`modak.perfmodel.matching.unlikeness`), and the costs of both
-at the edge of what was measured tell of it. Both forecasts are joined by their variances: the mean of log cost with the inverse of these as
-weights. If they contradict each other, the interval grows by the Birge ratio (Birge 1932; the scale factor of the Particle Data Group).
+that is known: the ratio is as unlike 1 as their differences let expect (:mod:`modak.perfmodel.matching.dissimilarity`), and the costs of
+both at the edge of what was measured tell of it. Both forecasts are joined by their variances: the mean of log cost with the inverse of
+these as weights. If they contradict each other, the interval grows by the Birge ratio (Birge 1932; the scale factor of the Particle Data
+Group).
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 from modak.arrays import Array, Ints
 from modak.perfmodel.fitting.curves import Curve
 from modak.perfmodel.fitting.scaling import beyond
-from modak.perfmodel.forecasting.relatives import UNKNOWN_LIKENESS
-from modak.perfmodel.matching import unlikeness
+from modak.perfmodel.forecasting.pooling import UNKNOWN_LIKENESS
+from modak.perfmodel.matching import dissimilarity
 from modak.perfmodel.matching.questions import Question, stated_by, unlike_attributes
 
 AT_EDGE: Final = 2.0
@@ -66,7 +67,7 @@ def _may_tell(one: Curve, curve: Curve) -> bool:
     first = bisect_left(curve.sizes, one.sizes[0])
     if first < len(curve.sizes) and curve.sizes[first] <= one.sizes[-1]:
         return False  # as most of thousands
-    return not unlikeness.differing_counts(one, curve.layout, None) and one.kind_of_work == curve.kind_of_work
+    return not dissimilarity.differing_counts(one, curve.layout, None) and one.kind_of_work == curve.kind_of_work
 
 
 def _spread(one: Curve, curve: Curve) -> float:
@@ -75,10 +76,10 @@ def _spread(one: Curve, curve: Curve) -> float:
     if not set(differing).isdisjoint(OTHER_WORK):
         return 0.0
     names = [name for name in differing if name != "partition" or "system" not in differing]
-    return unlikeness.of_attributes(names, one, Question(stated_by(curve.series), curve.layout))
+    return dissimilarity.of_attributes(names, one, Question(stated_by(curve.series), curve.layout))
 
 
-def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator[tuple[Neighbour, Ints]]:
+def nearest_neighbours(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator[tuple[Neighbour, Ints]]:
     """For each of ``sizes [n]``, which are ``beyond [n]`` doublings outside those of a curve, the most alike of those that were measured
     nearer; each with the places for which it is that."""
     left = np.full(sizes.shape, True)
@@ -89,7 +90,7 @@ def nearest(found: Sequence[Neighbour], sizes: Array, beyond: Array) -> Iterator
             yield one, places
 
 
-def moved(told: LogForecast, spread: float, ratio: Array, at_edge: Array, own_at_edge: float, doublings: Array) -> LogForecast:
+def shift_by_ratio(told: LogForecast, spread: float, ratio: Array, at_edge: Array, own_at_edge: float, doublings: Array) -> LogForecast:
     """The forecasts ``told [n]`` of another configuration, moved by the log ratio ``r [n]`` of costs that is seen at the edge.
 
     The ratio has a normal prior with mean 0 and standard deviation ``spread``, and is seen with the variance ``v`` of both forecasts at the
@@ -101,7 +102,7 @@ def moved(told: LogForecast, spread: float, ratio: Array, at_edge: Array, own_at
     return told._replace(log_value=told.log_value + share * ratio, deviation=np.sqrt(told.deviation**2 + share * seen))
 
 
-def together(own: LogForecast, other: LogForecast) -> tuple[LogForecast, Array]:
+def combine_forecasts(own: LogForecast, other: LogForecast) -> tuple[LogForecast, Array]:
     """Two forecasts of the same costs as one, and by what factor each deviation of ``own`` changes. It is as far beyond what was measured
     as both are, by their weights."""
     variances = np.array([own.deviation**2, other.deviation**2])

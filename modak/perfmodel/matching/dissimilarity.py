@@ -10,7 +10,7 @@ from typing import Final
 from modak.facts import Layout, SeriesKey
 from modak.perfmodel.fitting import startup
 from modak.perfmodel.fitting.curves import Curve
-from modak.perfmodel.fitting.precisions import REDUCED, same_precision
+from modak.perfmodel.fitting.precisions import REDUCED, canonical_precision
 from modak.perfmodel.matching import layouts
 from modak.perfmodel.matching.devices import Power, other_device, unknown_device
 from modak.perfmodel.matching.magnitudes import magnitude
@@ -101,7 +101,7 @@ def _of_params(curve: Curve, question: Question) -> float:
 
 
 def _reduced(precision: str | None) -> bool:
-    return same_precision(precision) in REDUCED
+    return canonical_precision(precision) in REDUCED
 
 
 def of_layout(curve: Curve, layout: Layout, counts: Sequence[str]) -> float:

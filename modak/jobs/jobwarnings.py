@@ -12,15 +12,23 @@ from packaging.version import Version
 from modak import plugins
 from modak.choosing.mpi import whose_mpi
 from modak.choosing.openswitch import stated_beyond
+from modak.choosing.requirements import (
+    A_GPU_PER_RANK,
+    DEEPSPEED,
+    distribution,
+    is_said_distributed,
+    is_within_one_process,
+    library,
+    mpi_asked,
+)
 from modak.choosing.shapes import Shape
 from modak.choosing.software import Software
-from modak.choosing.wishes import A_GPU_PER_RANK, DEEPSPEED, distribution, is_said_distributed, is_within_one_process, library, mpi_asked
 from modak.dsl import Notice, Request, variable_of
 from modak.facts import HostMpi, mpi_family
 from modak.jobs.data import addresses
 from modak.jobs.spec import JobSpec
 from modak.launchers.family import TITLES, WITHOUT_MPI, compatible, own_family
-from modak.results.units import of_each
+from modak.results.units import per_part_rate
 from modak.target import Target
 from modak.text.amounts import counted
 from modak.text.grammar import version_range
@@ -258,7 +266,7 @@ def _cut_off(request: Request) -> Iterator[Notice]:
 def _of_no_gpu(request: Request, spec: JobSpec) -> Iterator[Notice]:
     """A warning if a rate of each GPU is printed, and none is counted that could make it the rate of all: the result would be refused."""
     metric = request.optimisation.workload.metric
-    if metric and (each := of_each(metric.unit)) and each[1] == "gpu" and not spec.resources.gpus_per_node:
+    if metric and (each := per_part_rate(metric.unit)) and each[1] == "gpu" and not spec.resources.gpus_per_node:
         why = f"{metric.unit!r}, but the job uses no GPUs, so that its result cannot be loaded"
         yield Notice(field="optimisation.workload.metric.unit", message=f"{why}: ask for them, or print the rate of the run, in {each[0]}")
 

@@ -6,9 +6,9 @@ import pytest
 
 from modak import plugins
 from modak.dsl import Application, Request
-from modak.jobs.starters import SEVERAL, command_of, is_interpreted, starter
+from modak.jobs.userlauncher import SEVERAL, command_of, is_interpreted, user_launcher
 from modak.text import words
-from modak.text.programs import without_starter
+from modak.text.programs import strip_launcher
 from tests.matrix import FITTING, LAUNCHERS, job_of
 
 
@@ -22,7 +22,7 @@ from tests.matrix import FITTING, LAUNCHERS, job_of
 )
 def test_what_follows_the_options_of_a_launcher_is_the_program(command: str, program: str) -> None:
     """Not a value of an option that has one already, nor a word of another launcher's."""
-    found = without_starter(words.parse(command), "torchrun")
+    found = strip_launcher(words.parse(command), "torchrun")
     assert found
     assert words.line(found[0]) == program
 
@@ -37,14 +37,14 @@ def test_what_follows_the_options_of_a_launcher_is_the_program(command: str, pro
 )
 def test_a_launcher_by_its_path_stands_for_the_python_beside_it(command: str, python: str) -> None:
     """The torchrun of PATH may be that of another environment."""
-    found = without_starter(words.parse(command), "accelerate" if "accelerate" in command else "torchrun")
+    found = strip_launcher(words.parse(command), "accelerate" if "accelerate" in command else "torchrun")
     assert found
     assert words.shell(found[0][0]) == python
 
 
 def test_a_launcher_without_a_program_starts_none() -> None:
     """Whatever its last option wants."""
-    assert without_starter(words.parse("torchrun --nproc_per_node"), "torchrun") is None
+    assert strip_launcher(words.parse("torchrun --nproc_per_node"), "torchrun") is None
 
 
 @pytest.mark.parametrize("launcher", [name for name in plugins.names("launchers") if name != "none"])
@@ -53,14 +53,14 @@ def test_what_starts_the_ranks_of_a_script_is_known_before_a_program(launcher: s
     scheduler, how, runtime, kind = next(cell for cell in FITTING if LAUNCHERS[cell[1]][0] == launcher)
     job, plugin = job_of(how, runtime, kind), plugins.find("launchers", launcher)
     here = plugins.find("schedulers", scheduler)
-    found = starter((*plugin.words(job, here, ()), *plugin.inside(job, here)))
-    assert found, "name its program in PROGRAMS of modak/jobs/starters.py"
+    found = user_launcher((*plugin.words(job, here, ()), *plugin.inside(job, here)))
+    assert found, "name its program in PROGRAMS of modak/jobs/userlauncher.py"
 
 
 @pytest.mark.parametrize("command", ["accelerate env", "python3 -m torch.utils.bottleneck train.py"])
 def test_other_commands_of_a_launcher_start_no_ranks(command: str) -> None:
     """Only ``accelerate launch`` does."""
-    assert starter(words.parse(command)) is None
+    assert user_launcher(words.parse(command)) is None
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_the_precision_that_accelerate_is_told_stays(command: str, started: str)
 )
 def test_a_launcher_within_the_text_of_a_shell_is_one(command: str, launcher: str | None) -> None:
     """Each rank would start all ranks again."""
-    assert starter(words.parse(command)) == launcher
+    assert user_launcher(words.parse(command)) == launcher
 
 
 @pytest.mark.parametrize(
@@ -230,4 +230,4 @@ def test_a_launcher_within_the_text_of_a_shell_is_one(command: str, launcher: st
 )
 def test_a_launcher_behind_what_only_runs_another_program_is_one(command: str, launcher: str | None) -> None:
     """Each rank would start all ranks again, without a word."""
-    assert starter(words.parse(command)) == launcher
+    assert user_launcher(words.parse(command)) == launcher

@@ -8,9 +8,9 @@ from datetime import date
 import numpy as np
 import pytest
 
-from modak.facts import Failed, Layout, Result, SeriesKey, Shifted
+from modak.facts import FailedRuns, Layout, Result, SeriesKey, ShiftedSeries
 from modak.perfmodel import Curve, Question, fit, predict
-from modak.perfmodel.lines import curve_labels, in_pictures, plot_lines
+from modak.perfmodel.plotlines import curve_labels, in_pictures, plot_lines
 
 SIZES = (1, 2, 4, 8)
 
@@ -39,7 +39,7 @@ def test_times_fall_and_lie_in_their_interval() -> None:
 def test_what_a_line_is_scaled_to_is_told() -> None:
     """Its points from before are not what was measured."""
     (curve,) = curves()
-    (line,) = plot_lines([curve.model_copy(update={"shifted": Shifted(since=date(2026, 3, 11), ratio=0.8)})])
+    (line,) = plot_lines([curve.model_copy(update={"shifted": ShiftedSeries(since=date(2026, 3, 11), ratio=0.8)})])
     assert line.shifted == "20% less time since 2026-03-11"
 
 
@@ -135,11 +135,11 @@ def test_another_application_is_no_relative() -> None:
     assert plot_lines(short, (*short, *stopped(application="other"))) == plot_lines(short)
 
 
-def cut(seconds: float, nodes: int, ranks: int = 4, **series: object) -> Failed:
+def cut(seconds: float, nodes: int, ranks: int = 4, **series: object) -> FailedRuns:
     """A run that was stopped."""
     key = {"application": "app", "system": "here", "metric": "stopped_after", "unit": "s", **series}
     layout = Layout(nodes=nodes, ranks_per_node=ranks)
-    return Failed(series=SeriesKey.model_validate(key), layout=layout, count=1, longest_s=seconds)
+    return FailedRuns(series=SeriesKey.model_validate(key), layout=layout, count=1, longest_s=seconds)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def cut(seconds: float, nodes: int, ranks: int = 4, **series: object) -> Failed:
     ],
     ids=["the longest of each size", "one that ended, and other runs", "of a run of unknown length"],
 )
-def test_runs_that_were_stopped_are_lower_bounds(failed: list[Failed], drawn: dict[float, float]) -> None:
+def test_runs_that_were_stopped_are_lower_bounds(failed: list[FailedRuns], drawn: dict[float, float]) -> None:
     """Beside the line, which stays as it is."""
     (alone,), (line,) = plot_lines(curves(), curves()), plot_lines(curves(), curves(), failed=failed)
     assert dict(zip(line.stopped_x, line.stopped_y, strict=True)) == drawn

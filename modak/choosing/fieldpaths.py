@@ -9,16 +9,16 @@ from modak import plugins
 from modak.dsl import Notice, Request
 
 
-def in_document(request: Request, notices: Iterable[Notice]) -> tuple[Notice, ...]:
-    """The notices with fields of the document, as :func:`place_in_document` names them."""
-    return tuple(one.model_copy(update={"field": place_in_document(request, one.field)}) for one in notices)
+def with_document_fields(request: Request, notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """The notices with fields of the document, as :func:`document_field` names them."""
+    return tuple(one.model_copy(update={"field": document_field(request, one.field)}) for one in notices)
 
 
 _OWN: Final = ("optimisation.framework", "optimisation.options.")
 _OF_SECTION: Final = ("optimisation.config.", "optimisation.data.")
 
 
-def place_in_document(request: Request, field: str) -> str:
+def document_field(request: Request, field: str) -> str:
     """The field of the document that was sent for one of the request, else that of a form in which it can be sent.
 
     ``optimisation.app_type-hpc.parallelisation-mpi.library`` for ``optimisation.options.library`` of an MPI program; the framework's

@@ -15,7 +15,7 @@ from modak.arrays import Array, Ints
 from modak.grouping import grouped
 from modak.perfmodel.fitting import startup
 from modak.perfmodel.fitting.curves import Curve
-from modak.perfmodel.intervals import Sides
+from modak.perfmodel.intervals import HalfWidths
 from modak.perfmodel.matching.magnitudes import magnitude
 from modak.perfmodel.matching.questions import Question, stated_by
 from modak.perfmodel.predict import portions, predict
@@ -30,7 +30,7 @@ class Hidden(NamedTuple):
     costs: Array
     """The measured ones at these sizes."""
     trend: Array
-    width: Sides
+    width: HalfWidths
     """Half-widths of the 90 % interval of the log of ``trend``."""
     nearest: Array
     """What the nearest problem alone would answer."""
