@@ -19,7 +19,7 @@ from modak import __version__
 from modak.advice import sentences
 from modak.choosing.chosen import chosen
 from modak.choosing.counts import check_limits, stated_counts
-from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, decide, pareto_front
+from modak.choosing.decision import Decision, best_of_other_shapes, choice_of, decide, pareto_front, with_causes
 from modak.choosing.fieldpaths import with_document_fields
 from modak.choosing.objective import rank_closest
 from modak.choosing.reasons import missed, why, why_not
@@ -35,7 +35,7 @@ from modak.jobs.assembly import JobTemplate, PlannedJob, choose_launcher, job_te
 from modak.jobs.building import build_of, definition_of, why_little_time, why_there
 from modak.jobs.spec import JobSpec
 from modak.jobs.walltime import beyond_limit, wall_time_of, wrong_queue
-from modak.prepared import prepared
+from modak.prepared import Prepared, prepared
 from modak.script import job as jobscript
 from modak.script.build import render_build
 from modak.script.parts import Script
@@ -106,9 +106,24 @@ def check(request: Request, facts: Facts) -> tuple[Notice, ...]:
 
 
 def solve(request: Request, facts: Facts, warnings: Sequence[Notice] = ()) -> Solution:
-    """Steps 1 to 8: the texts for a request, and the decisions behind them. Raises the errors of :func:`optimise`."""
+    """Steps 1 to 8: the texts for a request, and the decisions behind them. Raises the errors of :func:`optimise`.
+
+    A signal that the launcher does not pass on is left out of all of them: no time follows it, and no other job continues the run.
+    """
     known = prepared(facts)
     plan_id = _plan_id(request, warnings, known)
+    found = _solved(request, known, warnings, plan_id)
+    lost = jobscript.lost_signal(found.job.spec, found.decision.target.scheduler)
+    if not lost:
+        return found
+    try:
+        return _solved(request.changed(job_options={"signal": None}), known, (*warnings, *lost), plan_id)
+    except Infeasible as error:
+        raise with_causes(error, lost) from None
+
+
+def _solved(request: Request, known: Prepared, warnings: Sequence[Notice], plan_id: str) -> Solution:
+    """The same for a request whose signal reaches the application, or is left out of the script alone."""
     decision = decide(request, known)
     request = without_compilers(request, decision.given_up)
     software, key = _software(request, decision, decision.best)

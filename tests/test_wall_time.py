@@ -118,7 +118,7 @@ def test_the_place_of_the_longest_jobs_is_named_if_these_are_too_short_too(known
     "job",
     [
         {"application": {"checkpoint": "touch saved"}},
-        {"job_options": {"signal": "USR1@120"}},
+        {"job_options": {"signal": "USR1@120", "node_count": 1}, "application": {"app_type": "other"}},
         {"job_options": {"job_dependency": "afterany:7"}},
     ],
 )
@@ -379,7 +379,23 @@ def test_a_requested_wall_time_that_may_be_too_short_is_told(known: Known, limit
 
 def test_a_signal_does_not_come_before_a_run_is_over(known: Known) -> None:
     """It may stop the run, so it comes after the end of the prediction's interval."""
-    without, late = (answer(example("3dgan-supermuc-ng", job_options__signal=signal), known).plan for signal in (None, "USR1@900"))
-    assert (without.wall_time_s, late.wall_time_s) == (3900, 4800)
+    without, late = (answer(example("resnet50-gpu-cluster", job_options__signal=signal), known).plan for signal in (None, "USR1@900"))
+    assert (without.wall_time_s, late.wall_time_s) == (33900, 34800)
     (line,) = (one for one in late.decisions if one.startswith("wall time:"))
-    assert line == "wall time: 01:20:00, the upper bound of the prediction plus the job's start and the time after its signal"
+    assert line == "wall time: 09:40:00, the upper bound of the prediction plus the job's start and the time after its signal"
+
+
+def test_a_signal_that_the_launcher_keeps_back_takes_no_time(known: Known) -> None:
+    """The script goes without it, and so do its wall time and the reasons: only a warning tells of it."""
+    without, kept = (answer(example("3dgan-supermuc-ng", job_options__signal=signal), known).plan for signal in (None, "USR1@900"))
+    assert (kept.wall_time_s, kept.decisions, kept.advice) == (without.wall_time_s, without.decisions, without.advice)
+    (lost,) = {*kept.warnings} - {*without.warnings}
+    assert lost.message.startswith("the signal is left out: mpirun of Intel MPI passes no signal")
+
+
+def test_no_job_continues_a_run_that_gets_no_signal(known: Known) -> None:
+    """Its launcher keeps it back: the refusal of three days says so, too."""
+    with pytest.raises(Infeasible, match="continues it") as refused:
+        nobody_ran_this(known, job_options={"signal": "USR1@120"})
+    assert [one.field for one in refused.value.faults] == ["job_options.wall_time_limit", "job_options.signal"]
+    assert "the signal is left out: mpirun of " in refused.value.faults[1].message

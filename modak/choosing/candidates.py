@@ -99,7 +99,8 @@ def enumerate_candidates(request: Request, target: Target, curves: Sequence[Curv
         found = _fuller(search, found)
     shapes = check_room(search, tuple(shape for shape in found.shapes if shape.params) or found.shapes)
     pairs = [(shape, node_counts(search, shape)[: 1 if shape in found.serial else None]) for shape in shapes]
-    shapes, grids = zip(*on_multiples(request, pairs, [curve for curve in curves if was_measured_on(curve, target)]), strict=True)
+    here = (curve for curve in curves if was_measured_on(curve, target))
+    shapes, grids = zip(*on_multiples(request, pairs, here), strict=True)
     largest = max(int(grid[-1]) for grid in grids)
     of_host = other_mpi if any(shape.mpi_from != "container" for shape in shapes) else ()
     return Candidates(

@@ -122,7 +122,7 @@ def decide(request: Request, facts: Facts, ranker: Ranker = rank) -> Decision:
         try:
             found = decide(without, known, ranker)
         except Infeasible as error:
-            raise _with_causes(error, with_document_fields(request, missing.values())) from None
+            raise with_causes(error, with_document_fields(request, missing.values())) from None
         return replace(found, given_up={**missing, **found.given_up})
     if infeasible:
         raise infeasible
@@ -138,7 +138,7 @@ def _decided(request: Request, facts: Prepared, ranker: Ranker) -> Decision:
     try:
         ranking, relaxed = ranking_of(request, evidence.scored, ranker, lambda: _wider(request, place, target, facts))
     except Infeasible as error:  # what was made of the request may be the cause: a data set that is not known
-        raise _with_causes(error, (*target.warnings, *with_document_fields(request, predicted.candidates.warnings))) from None
+        raise with_causes(error, (*target.warnings, *with_document_fields(request, predicted.candidates.warnings))) from None
     return Decision(
         target=target,
         evidence=evidence,
@@ -221,7 +221,7 @@ def _candidates(asked: ReducedRequest, counts: Counts, target: Target, facts: Pr
     return on_nodes(facts.candidates.get((asked, nodes > 1), enumerated), nodes, asked.request, target)
 
 
-def _with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:
+def with_causes(error: Infeasible, notices: Sequence[Notice]) -> Infeasible:
     """The error with what may be its cause."""
     return Infeasible(faults=(*error.faults, *(Fault(one.field, one.message) for one in notices)))
 

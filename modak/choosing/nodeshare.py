@@ -61,7 +61,7 @@ def _memory_gb(request: Request, target: Target, ranks: int, cores: int) -> floa
         return asked / 1e9
     usable, needed = target.whole_node.usable_memory_gb if target.whole_node else None, needed_gb(request, ranks)
     given = needed if own else given_gb(target, cores)
-    queue = target.limits_for(1, None)
+    queue = None if own else target.limits_for(1, None)  # the site's own options ask for the part of the cores
     if (limit := queue.memory_of_node_gb() if queue else None) and not given:
         return min(limit, usable or limit)  # as the script asks for then
     return min(usable, max(given, needed)) if usable and given else 0.0

@@ -440,9 +440,11 @@ def _what_stands_in_the_way(scored: Scored, objective: Objective, constraints: S
     alone = [one.missed() for one in constraints if not _meeting([one], within).any()]
     obstacle = ", and ".join(alone) or "no configuration meets all constraints together"
     near = _closest(scored, constraints)
+    upper = scored.bound_of(near, objective.confidence)
+    most = clock(math.ceil(upper)) if objective.deadline and math.isfinite(upper) else format_duration(upper)  # as the deadline is given
     described = (
         f"closest: {counted(scored.nodes[near], 'node')}, {format_duration(scored.time[near])} predicted ({scored.basis[near]}), "
-        f"at most {format_duration(scored.bound_of(near, objective.confidence))} at confidence {as_given(objective.confidence)}, "
+        f"at most {most} at confidence {as_given(objective.confidence)}, "
         f"{format_number(scored.node_hours[near])} node-hours, efficiency {scored.efficiency[near]:.2f}"
     )
     if scored.predicted is not None and (least := scored.predicted.than[near]):

@@ -16,10 +16,12 @@ from modak.perfmodel import Curve
 from modak.text.amounts import join_names
 from modak.text.choices import named
 
-_TAKEN: Final = re.compile(r"[A-Za-z0-9._+][A-Za-z0-9._+,:=%-]{0,63}|-[0-9.]{1,63}")
-"""Values that get into a command: results are somebody's, and none becomes an option, a path or a line of a script."""
+_TAKEN: Final = re.compile(r"[A-Za-z0-9_+][A-Za-z0-9._+,:=%-]{0,63}|-?[.]?[0-9][0-9.]{0,62}")
+"""Values that get into a command: results are somebody's, and none becomes an option, a path (``..``) or a line of a script."""
 MOST_LISTED: Final = 5
 """Values that a warning names."""
+MOST_SHOWN: Final = 40
+"""Characters of a value that no command takes."""
 
 
 def values_of(curve: Curve, request: Request) -> Params:
@@ -48,13 +50,13 @@ def on_multiples(request: Request, pairs: Sequence[tuple[Shape, Ints]], curves: 
     because values may divide the ranks into groups: what ran on 4 and 6 nodes runs on 8, but perhaps not on 7. If there are none, all."""
     steps: dict[Params, int] = {}
     for curve in curves if request.optimisation.workload.open_params else ():
-        values = values_of(curve, request)
-        steps[values] = math.gcd(steps.get(values, 0), *curve.nodes)
+        if values := values_of(curve, request):
+            steps[values] = math.gcd(steps.get(values, 0), *curve.nodes)
     multiples = ((shape, nodes[nodes % steps.get(shape.params, 1) == 0]) for shape, nodes in pairs) if steps else ()
     return [pair for pair in multiples if pair[1].size] or pairs
 
 
-def without_value(request: Request, shapes: Collection[Shape], curves: Iterable[Curve]) -> Iterator[Notice]:
+def without_value(request: Request, shapes: Collection[Shape], curves: Sequence[Curve]) -> Iterator[Notice]:
     """A warning for each open parameter if the shapes have no values of them."""
     names = request.optimisation.workload.open_params
     if not names or any(shape.params for shape in shapes):
@@ -62,6 +64,10 @@ def without_value(request: Request, shapes: Collection[Shape], curves: Iterable[
     known = all_values(curves, request)
     together = " together" if len(names) > 1 else ""
     why = f"no results have {join_names(names, MOST_LISTED)}{together}"
+    there = {text for curve in curves for name, text in curve.series.params.items() if name in names}
+    if unfit := sorted(text for text in there if not _TAKEN.fullmatch(text)):
+        refused = join_names([f"{text!r:.{MOST_SHOWN}}" for text in unfit], MOST_LISTED)
+        why += f" as a command takes them: one word of at most 64 letters, digits and ._+,:=%-, not {refused}"
     if known:
         values = join_names([named(one) for one in known], MOST_LISTED, "; ")
         why = f"not measured in a layout that comes into question here, only elsewhere ({values})"

@@ -46,7 +46,8 @@ def render(job: JobSpec, scheduler_name: str) -> Script:
     if why := launcher.unfit(job, scheduler):
         raise Conflict(why, field="target.job_scheduler_type")
     job, dropped = _with_sound_rules(job)
-    job, lost = _without_lost_signal(job, scheduler, launcher)
+    lost = lost_signal(job, scheduler_name)
+    job = replace(job, attributes=replace(job.attributes, signal=None)) if lost else job
     values, job = job.values, _with_needed_values(job)
     around = surroundings(job, scheduler_name)
     job = replace(job, slurm_step=True) if around.slurm_step else job
@@ -105,14 +106,12 @@ def _with_needed_values(job: JobSpec) -> JobSpec:
     return changed(job, values={})
 
 
-def _without_lost_signal(job: JobSpec, scheduler: Scheduler, launcher: Launcher) -> tuple[JobSpec, tuple[Notice, ...]]:
-    """The job without a signal that would not reach the application, and a warning: the launcher would end the ranks or ignore it."""
+def lost_signal(job: JobSpec, scheduler_name: str) -> tuple[Notice, ...]:
+    """A warning if the script goes without the job's signal: the launcher would end the ranks or ignore it."""
+    scheduler, launcher, _ = plugins_of(job, scheduler_name)
     signal = job.attributes.signal
     why = launcher.untold(job, scheduler, signal.name) if signal and not job.checkpoint else ""
-    if not why:
-        return job, ()
-    notice = Notice(field="job_options.signal", message=f"the signal is left out: {why}")
-    return replace(job, attributes=replace(job.attributes, signal=None)), (notice,)
+    return (Notice(field="job_options.signal", message=f"the signal is left out: {why}"),) if why else ()
 
 
 def _not_passed(job: JobSpec) -> tuple[Notice, ...]:

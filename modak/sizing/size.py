@@ -201,7 +201,7 @@ def _spread(question: Request, target: Target, facts: Facts) -> Candidates:
     if not is_distributed(question) or question.application.allowed_ranks:
         return found
     _, limit = target.job_nodes or (1, 1)
-    grid, here = accepted_node_counts(node_grid(limit), target), [curve for curve in facts.models if was_measured_on(curve, target)]
+    grid, here = accepted_node_counts(node_grid(limit), target), (curve for curve in facts.models if was_measured_on(curve, target))
     return found.with_pairs(on_multiples(question, [(shape, grid) for shape in found.shapes], here))
 
 

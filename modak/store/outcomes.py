@@ -48,8 +48,9 @@ class Outcome(NamedTuple):
         """What a user reads of one job."""
         interval = f"the {as_given(100 * self.level)}% interval of its prediction"
         told = f"{format_duration(self.predicted)} ({spans(self.lower, self.upper)})"
-        ended = "was stopped after" if self.metric == STOPPED else "took"
-        return f"{self.job} {ended} {format_duration(self.time)}, {self.where} {interval}, {told}"
+        ended, time = "was stopped after" if self.metric == STOPPED else "took", format_duration(self.time)
+        just = "just " if self.where != "within" and time in map(format_duration, (self.lower, self.upper)) else ""
+        return f"{self.job} {ended} {time}, {just}{self.where} {interval}, {told}"
 
 
 def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> Iterator[str]:

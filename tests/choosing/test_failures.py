@@ -618,8 +618,8 @@ def test_a_run_that_was_stopped_does_not_contradict_the_time_of_an_epoch(known: 
 
 @pytest.mark.parametrize(
     ("options", "is_told"),
-    [({}, True), ({"wall_time_limit": "01:00:00"}, True), ({"signal": "TERM@60"}, False)],
-    ids=["open", "given", "continued by another job"],
+    [({}, True), ({"wall_time_limit": "01:00:00"}, True), ({"job_dependency": "afterany:7"}, False), ({"signal": "TERM@60"}, True)],
+    ids=["open", "given", "continued by another job", "not told, because mpirun keeps the signal back"],
 )
 def test_a_stop_counts_unless_another_job_continues_what_is_stopped(known: Known, options: dict[str, str], is_told: bool) -> None:
     """Which may be stopped again and again."""

@@ -83,6 +83,9 @@ def test_what_a_script_asks_for_is_the_part_that_is_counted(
     assert found.plan.node_share == share
 
 
+LIMITED = (Queue(name="main", min_nodes=1, max_nodes=8, max_memory_per_node_gb=60),)
+
+
 @pytest.mark.parametrize(
     ("fields", "work", "share"),
     [
@@ -98,7 +101,9 @@ def test_what_a_script_asks_for_is_the_part_that_is_counted(
         ({"default_memory_gb": 250.0}, {}, None),
         ({"default_memory_gb": 120.0}, {}, 1 / 2),
         ({"default_memory_per_cpu_gb": 30.0}, {}, 1 / 2),
-        ({"queues": (Queue(name="main", min_nodes=1, max_nodes=8, max_memory_per_node_gb=60),)}, {}, 1 / 4),
+        ({"queues": LIMITED}, {}, 1 / 4),
+        ({"queues": LIMITED, "resource_directives": ("-n {ranks}", "--mem={memory_mib_per_node}M")}, {}, 4 / 64),
+        ({"queues": LIMITED, "resource_directives": ("-n {ranks}",)}, {}, 4 / 64),
     ],
 )
 def test_the_partition_says_whether_jobs_share_nodes_and_their_memory(

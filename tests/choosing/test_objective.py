@@ -50,6 +50,15 @@ def test_higher_confidence_needs_more_nodes() -> None:
     assert chosen[0] < chosen[1]
 
 
+def test_a_deadline_that_is_missed_by_little_is_no_upper_bound() -> None:
+    """With three digits both were an hour: the bound is given as the deadline is, and never as less than it."""
+    table = scored()
+    missed = float(table.bound(0.9).min())
+    table = replace(table, time=table.time * 3602.4 / missed)
+    with pytest.raises(Infeasible, match=r"deadline of 01:00:00 cannot be met .* at most 01:00:03 at confidence 0\.9,"):
+        rank(table, Objective(deadline=3600, confidence=0.9))
+
+
 def test_a_confidence_keeps_its_digits() -> None:
     """0.9999999999 is not certainty, and no figure of a request is rounded in the message that refuses it."""
     asked = Objective(deadline=60, budget_node_hours=1234567.25, confidence=0.9999999999)

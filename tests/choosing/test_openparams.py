@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from modak.choosing.decision import decide
 from modak.dsl import Plan, Request
 from modak.errors import RequestError
 from modak.facts import Facts, Layout, Result
@@ -194,6 +195,30 @@ def test_values_that_nobody_measured_are_not_guessed(known: Known, results: list
     assert {name: why in message for name, message in told(answer.plan).items()} == {"tp": True, "pp": True}
     assert "MODAK_PARAM_TP=" not in answer.texts.job_script
     assert '"${MODAK_PARAM_TP:?}"' in answer.texts.job_script
+
+
+@pytest.mark.parametrize("value", ["..", ".", ".profile", "-", "-.", "-n", "4 4", "a/b", "x" * 65])
+def test_no_value_becomes_an_option_or_a_path(known: Known, value: str) -> None:
+    """``rm -r runs/${MODAK_PARAM_TP}`` would remove all runs. Where there are no others, a warning names it."""
+    fast = ran(10.0, nodes=2, ranks_per_node=48, threads_per_rank=1, params={"tp": value, "pp": "1"})
+    assert plan(known, [fast, *runs()]).configuration.params == {"tp": "4", "pp": "1"}
+    alone = plan(known, [fast])
+    assert alone.configuration.params is None
+    assert f"not {value!r:.40}: name a value" in told(alone)["tp"]
+
+
+@pytest.mark.parametrize("value", ["0.5", "-1", "-0.5", "8x4", "a-b", "1,2"])
+def test_a_plain_value_is_chosen(known: Known, value: str) -> None:
+    """Numbers of either sign, and words."""
+    fast = ran(10.0, nodes=2, ranks_per_node=48, threads_per_rank=1, params={"tp": value, "pp": "1"})
+    assert plan(known, [fast, *runs()]).configuration.params == {"tp": value, "pp": "1"}
+
+
+def test_without_values_every_number_of_nodes_is_a_candidate(known: Known) -> None:
+    """Only values divide the ranks into groups; these runs have none."""
+    without = [ran(200.0 / nodes, nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes in (2, 4)]
+    grids = decide(asked(None), facts(known, without)).candidates.nodes
+    assert {3} <= {int(nodes) for grid in grids for nodes in grid}
 
 
 def test_serial_runs_keep_their_values(known: Known) -> None:

@@ -30,7 +30,9 @@ def planned(store: Store, prediction: dict[str, object] | None, **job: object) -
     store.plans.save("12ab", {"job": job}, response, Texts("#!/bin/sh\n"), data_version="1")
 
 
-@pytest.mark.parametrize(("seconds", "where"), [(110.0, "within"), (118.0, "longer than"), (89.0, "shorter than")])
+@pytest.mark.parametrize(
+    ("seconds", "where"), [(110.0, "within"), (118.0, "longer than"), (89.0, "shorter than"), (115.0004, "just longer than")]
+)
 def test_a_job_is_compared_with_its_prediction(store: Store, seconds: float, where: str) -> None:
     """So its user sees, without a table, whether to trust the next one."""
     planned(store, PREDICTION)
