@@ -191,9 +191,7 @@ def _described(metric: str, scale: str, named: Sequence[tuple[str, Curve]]) -> M
     rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
     return {
         "title": f"{metric.replace('_', ' ')} over {scale}, {title([curve for _, curve in named])}",
-        "note": f"{len(named)} curves; the {plotting.MOST} with the most sizes, of equal ones the best, are drawn"
-        if len(named) > plotting.MOST
-        else "",
+        "note": f"{len(named)} curves; {plotting.FEW}" if len(named) > plotting.MOST else "",
         "table": listings.as_text(("curve", *MODEL), rows),
         "more": max(0, len(named) - MOST_LISTED),
     }
