@@ -105,11 +105,11 @@ def _dress(axes: Axes, lines: Sequence[PlotLine], title: str) -> None:
 def _tick(value: float) -> str:
     """A size or value at an axis.
 
-    >>> _tick(0.5), _tick(1024), _tick(2e7), _tick(5e13)
-    ('0.5', '1 024', '20 M', '50 T')
+    >>> _tick(0.5), _tick(1024), _tick(999600), _tick(2e7), _tick(5e13)
+    ('0.5', '1 024', '999 600', '20 M', '50 T')
     """
     for letter, factor in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6)):
-        if value >= 0.9995 * factor:
+        if value >= 0.9999995 * factor:  # which six digits round to it
             return f"{value / factor:.6g} {letter}"
     return f"{value:,.6g}".replace(",", " ")
 

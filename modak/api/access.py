@@ -34,7 +34,7 @@ LOG: Final = logging.getLogger("modak.access")
 RESULT: Final = "result"
 """The scope of a job's token: it may send that job's result."""
 ANY: Final = "any"
-"""The scope that every token has."""
+"""What every token opens, but a job's: no scope that one is created with."""
 CHECKING: Final = 40
 """Most tokens with unknown keys that are checked at once, in threads of their own: while the issuer does not answer, others have theirs."""
 _ALWAYS: Final = frozenset(("/health", "/ready", "/ui/style.css", "/ui/icon.svg"))  # the last two: the page of a refusal has them, too

@@ -313,6 +313,10 @@ _LINE: Final = object_of(
     lower=list_of(NUMBER, "lower end of its interval"),
     upper=list_of(NUMBER, "upper end"),
     perfect=list_of(NUMBER, "perfect scaling from the smallest measured size"),
+    shifted={
+        "type": ["string", "null"],
+        "description": "what runs take since a day, to which values from before are scaled; null: they are not",
+    },
 )
 LINES: Final = object_of(
     title=text("applications and systems"),

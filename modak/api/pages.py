@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from modak import schemas, web
 from modak.api import html
-from modak.api.access import scope_of
+from modak.api.access import ANY, scope_of
 from modak.api.bodies import Body, RawBody, WrongType
 from modak.api.direct import one_at_a_time
 from modak.api.native import Cursor, Doubted, UsedBy, Wanted, address, service_of
@@ -147,7 +147,7 @@ def words(request: Request) -> Shown:
 def addresses(request: Request) -> Shown:
     """The addresses for programs, as the OpenAPI document describes them."""
     groups = reference.reference(request.app.openapi(), scope_of)
-    shown = {"address": address(request), "anonymous": request.app.state.settings.anonymous, "schemas": schemas.KINDS}
+    shown = {"address": address(request), "anonymous": request.app.state.settings.anonymous, "schemas": schemas.KINDS, "any": ANY}
     return "api", {"groups": groups, **shown}
 
 
@@ -191,9 +191,7 @@ def _described(metric: str, scale: str, named: Sequence[tuple[str, Curve]]) -> M
     rows = [[label, *(listings.COLUMNS["models"][name](model) for name in MODEL)] for label, model in found]
     return {
         "title": f"{metric.replace('_', ' ')} over {scale}, {title([curve for _, curve in named])}",
-        "note": f"{len(named)} curves; the {plotting.MOST} with the most sizes, of equal ones the best, are drawn"
-        if len(named) > plotting.MOST
-        else "",
+        "note": f"{len(named)} curves; {plotting.FEW}" if len(named) > plotting.MOST else "",
         "table": listings.as_text(("curve", *MODEL), rows),
         "more": max(0, len(named) - MOST_LISTED),
     }

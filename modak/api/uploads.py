@@ -28,7 +28,7 @@ def sources(body: RawBody, name: str = "") -> list[Source]:
             raise RequestError("the files of a form have names of their own", field="name")
         found = _parts(body)
     elif body.kind in KINDS:
-        found = [(_shown(name) if name else KINDS[body.kind], body.content)]
+        found = [(_shown(name) or KINDS[body.kind], body.content)]
     else:
         raise WrongType(f"send {', '.join(KINDS)} or multipart/form-data")
     if any(content.startswith(b"\x1f\x8b") for _, content in found):

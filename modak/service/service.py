@@ -95,7 +95,7 @@ class Service:
     def optimised(self, document: Any, *, strict: bool = False, keep: bool = True, address: str = "") -> str:
         """The same as JSON text; with the ``address`` of the service, the texts have addresses, too."""
         with _asked(document, self.facts_for, strict=strict) as (read, facts):
-            solution = _settled(read, facts, strict=strict)
+            solution = _solved(read, facts, strict=strict)
             plan = plan_of(solution)
         response = filled(read.document, plan, solution.texts, address)
         if keep:
@@ -105,12 +105,12 @@ class Service:
     def solve(self, document: Any, *, strict: bool = False) -> Solution:
         """The texts for a request and the decision behind them, without the reasons; nothing is stored. Raises as :meth:`optimise` does."""
         with _asked(document, self.facts_for, strict=strict) as (read, facts):
-            return _settled(read, facts, strict=strict)
+            return _solved(read, facts, strict=strict)
 
     def solve_at_once(self, document: Any, *, strict: bool = False) -> Solution | None:
         """The same if all facts for it are in memory; otherwise ``None``."""
         with _asked(document, self._fact_finder.ready, strict=strict) as (read, facts):
-            return None if facts is None else _settled(read, facts, strict=strict)
+            return None if facts is None else _solved(read, facts, strict=strict)
 
     def recommend(self, document: Any, *, strict: bool = False, closest: bool = False) -> Json:
         """``choices``, best first; ``decisions`` (the reasons for the first), ``advice``, ``warnings`` and ``least_work``.
@@ -523,7 +523,7 @@ def _asked(document: Any, facts_for: Callable[[Request], Found], *, strict: bool
         raise
 
 
-def _settled(read: Normalised, facts: Prepared, *, strict: bool) -> Solution:
+def _solved(read: Normalised, facts: Prepared, *, strict: bool) -> Solution:
     solution = solve(read.request, facts, read.warnings)
     _warnings(read, solution.warnings, strict=strict)
     return solution

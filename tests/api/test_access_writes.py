@@ -150,9 +150,13 @@ def test_results_are_doubted_by_administrators(site: Site) -> None:
 
 def test_a_body_has_the_name_that_is_given(site: Site) -> None:
     """So one load of several can be undone. Of a path outside the sender's folder its last part; the files of a form have their own."""
-    for name, rows in (("march.csv", ROWS), ("../april.csv", ROWS.replace("solver", "other"))):
+    for name, rows, called in (
+        ("march.csv", ROWS, "march.csv"),
+        ("../april.csv", ROWS.replace("solver", "other"), "april.csv"),
+        ("/", ROWS.replace("solver", "third"), "body.csv"),
+    ):
         sent = site.call("POST", f"/results?name={name}", site.keys["admin"], content=rows, headers=CSV)
-        assert sent.json()["files"][0]["name"] == name.removeprefix("../")
+        assert sent.json()["files"][0]["name"] == called
     doubt = {"file": "april.csv", "why": "wrong clock"}
     doubted = site.call("POST", "/results/doubts", site.keys["admin"], json=doubt).json()
     assert (doubted["doubted"], doubted["loads"]) == (3, 1)

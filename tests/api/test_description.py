@@ -94,6 +94,12 @@ def test_what_is_computed_from_results_is_of_its_type(web: TestClient, address: 
     assert faults(answer, address.partition("?")[0]) == []
 
 
+def test_a_line_is_described_whole(web: TestClient) -> None:
+    """All that it has."""
+    (line,) = web.get("/lines?application=3dgan&most=1").json()["lines"]
+    assert line.keys() == API["components"]["schemas"]["lines"]["properties"]["lines"]["items"]["properties"].keys()
+
+
 @pytest.mark.parametrize("path", ["/infrastructures", "/scripts", "/scaling_models", "/container_mappings"])
 def test_published_shapes_are_of_their_type(web: TestClient, path: str) -> None:
     """As the list that they are."""

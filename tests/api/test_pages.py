@@ -613,6 +613,15 @@ def test_what_is_wider_than_the_page_is_scrolled_by_keys(web: TestClient, path: 
     assert {*re.findall("<pre[^>]*>", page.text)} == {'<pre tabindex="0">'}
 
 
+@pytest.mark.parametrize(("anonymous", "needed"), [(True, []), (False, ["any token"])])
+def test_what_every_token_opens_names_no_scope(opened: ExitStack, own_database: Path, anonymous: bool, needed: list[str]) -> None:
+    """None is called that, and where everybody reads none is needed."""
+    site = opened.enter_context(Site(own_database, anonymous=anonymous))
+    page = site.call("GET", "/ui/api", site.keys["read"]).text
+    heading = page.partition('id="get_schema_kind"')[2].partition("</h3>")[0]
+    assert re.findall('<span class="quiet">([^<]*)</span>', heading) == needed
+
+
 @pytest.mark.parametrize("anonymous", [True, False])
 def test_the_command_on_the_page_of_addresses_runs_as_it_is_printed(opened: ExitStack, own_database: Path, anonymous: bool) -> None:
     """Without a file that the reader does not have; with a token where one is needed."""

@@ -37,16 +37,16 @@ def _optimise(service: Service, asked: Any) -> Any:
     return service.optimise(asked)["job"]["plan"]
 
 
-def _settle(service: Service, asked: Any) -> Any:
-    settled = service.solve(asked)
-    return {"warnings": [one.model_dump() for one in settled.warnings], "script": settled.texts.job_script.partition("# plan")[0]}
+def _solve(service: Service, asked: Any) -> Any:
+    solution = service.solve(asked)
+    return {"warnings": [one.model_dump() for one in solution.warnings], "script": solution.texts.job_script.partition("# plan")[0]}
 
 
 @pytest.mark.parametrize(
     ("ask", "part"),
     [
         (_optimise, "prediction"),
-        (_settle, "script"),
+        (_solve, "script"),
         (Service.recommend, "choices"),
         (Service.next_runs, "runs"),
         (Service.size, "platforms"),
