@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from datetime import date
 
 import pytest
+from sqlalchemy import text
 
 from modak import knowledge
 from modak.facts import ShiftedSeries
 from modak.perfmodel import predict
 from modak.perfmodel.matching.questions import Question
-from modak.store import Store, shifts
+from modak.results.shifts import date_of
+from modak.store import Store, migrate, shifts
+from modak.store.engine import writing
 from modak.store.suspects import Judgement
 from modak.text.numbering import Measured
-from tests.store.tables import ME, csv_table, results_of
+from tests.store.tables import ME, csv_table, opened, results_of
 
 HEADER = "application,system,nodes,metric,unit,value,measured_at\n"
 BEFORE, AFTER = range(1, 11), range(11, 17)
@@ -195,6 +198,24 @@ def test_what_is_measured_of_a_run_is_one_configuration(store: Store) -> None:
     (note,) = load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], rate=True))
     assert "; 4 configurations on" in note
     assert all(curve.shifted for curve in store.models("solver"))
+
+
+def test_an_upgrade_keeps_what_was_noted(url: str) -> None:
+    """Models scale on, also on systems of which no more results come; an older version keeps the last shift of each series."""
+    with opened(url) as store:
+        load(store, rows([*BEFORE, *AFTER, *range(17, 21)]), rows(range(21, 27), slower=1), rows(BEFORE, application="old"))
+        load(store, rows([*BEFORE, *AFTER], "there", application="other"))
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0011")
+            kept = connection.execute(text("SELECT shifted_on, shift FROM series WHERE shift IS NOT NULL ORDER BY id")).all()
+    with opened(url) as store:
+        found = {name: shifted(store, name) for name in ("solver", "old", "other")}
+        assert on_two_nodes(store, "other") == pytest.approx(240, rel=0.01)
+        (note,) = load(store, rows([17], "there", application="other"))
+        assert "20% longer" in note
+        assert shifted(store, "other") == found["other"]
+    assert [(str(date_of(day)), round(ratio, 2)) for day, ratio in kept] == [("2026-03-21", 0.83), ("2026-03-11", 1.2)]
+    assert {name: one and str(one.since) for name, one in found.items()} == {"solver": "2026-03-21", "old": None, "other": "2026-03-11"}
 
 
 def test_what_somebody_confirmed_is_not_scaled(store: Store) -> None:
