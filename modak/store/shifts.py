@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, func, select, update
 
-from modak.facts import SeriesKey, ShiftedSeries, canonical_name
+from modak.facts import NotedShift, SeriesKey, canonical_name
 from modak.grouping import grouped
 from modak.ingest.table import LAYOUT, UNKNOWN
 from modak.results import failures, metrics
@@ -54,9 +54,9 @@ class Noted(NamedTuple):
     """In order."""
 
     @property
-    def last(self) -> ShiftedSeries:
+    def last(self) -> NotedShift:
         """The last of them."""
-        return ShiftedSeries(since=date_of(self.steps[-1].day), ratio=self.steps[-1].ratio)
+        return NotedShift(since=date_of(self.steps[-1].day), ratio=self.steps[-1].ratio)
 
     @property
     def scales(self) -> tuple[tuple[int, float], ...]:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from modak import knowledge
-from modak.facts import ShiftedSeries
+from modak.facts import NotedShift
 from modak.perfmodel import predict
 from modak.perfmodel.matching.questions import Question
 from modak.results.shifts import date_of
@@ -46,7 +46,7 @@ def on_two_nodes(store: Store, application: str = "solver") -> float:
     return float(predict(store.models(application), Question({}), [2]).value[0])
 
 
-def shifted(store: Store, application: str = "solver") -> ShiftedSeries | None:
+def shifted(store: Store, application: str = "solver") -> NotedShift | None:
     """The shift to which results of an application are scaled."""
     return store.models(application)[0].shifted
 
