@@ -14,7 +14,7 @@ from modak.perfmodel import predict
 from modak.perfmodel.matching.questions import Question
 from modak.results.shifts import date_of
 from modak.store import Store, migrate, shifts
-from modak.store.engine import writing
+from modak.store.engine import reading, writing
 from modak.store.suspects import Judgement
 from modak.text.numbering import Measured
 from tests.store.tables import ME, csv_table, opened, results_of
@@ -175,6 +175,15 @@ def test_what_is_not_looked_at_keeps_its_shift(store: Store, monkeypatch: pytest
     load(store, "heat,here,2,wall_time,s,200,\n")
     store.judge("doubt", Measured("2026-03-01", None, {"application": "heat"}), ME, "another machine")
     assert shifted(store, "heat") is None
+
+
+def test_only_times_and_rates_are_scaled(store: Store) -> None:
+    """What runs take tells nothing of the memory that they need, whichever of them tells it."""
+    memory = rows([*BEFORE, *AFTER], slower=1).replace("wall_time,s", "memory,MB")
+    load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], application="heat"), memory)
+    with reading(store.engine) as connection:
+        noted = connection.execute(text("SELECT metric FROM series WHERE shifts IS NOT NULL")).scalars().all()
+    assert noted == ["wall_time", "wall_time"]
 
 
 def test_a_machine_that_was_repaired_is_as_it_was(store: Store) -> None:
