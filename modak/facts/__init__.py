@@ -19,7 +19,7 @@ from modak.facts.names import (
     mpi_family,
     other_spellings,
 )
-from modak.facts.results import DoubtedResults, FailedRuns, Layout, Result, SeriesKey, ShiftedSeries, parameter, parameters
+from modak.facts.results import DoubtedResults, FailedRuns, Layout, NotedShift, Result, SeriesKey, parameter, parameters
 from modak.facts.rules import Condition, Rule
 from modak.facts.systems import FileSystem, HostMpi, Interconnect, Partition, Queue, RuntimePolicy, System, own_names
 
@@ -43,6 +43,7 @@ __all__ = [
     "Known",
     "Layout",
     "Node",
+    "NotedShift",
     "NumaMode",
     "Partition",
     "Positive",
@@ -53,7 +54,6 @@ __all__ = [
     "Rule",
     "RuntimePolicy",
     "SeriesKey",
-    "ShiftedSeries",
     "Source",
     "StorageClass",
     "System",

@@ -126,8 +126,8 @@ class DoubtedResults(Fact):
     count: int
 
 
-class ShiftedSeries(Fact):
-    """Results from before a day since which runs take longer, or less: models count them as what they would be since then."""
+class NotedShift(Fact):
+    """A day since which runs take longer, or less: models count results from before as what they would be since then."""
 
     since: date
     ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -149,7 +149,7 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
     comes last, in a part without rows."""
     faults: list[Fault] = []
     options, headings = sizes_apart(options)
-    noticed = FileNotes(source.name, options)
+    of_file = FileNotes(source.name, options)
     now = datetime.now(UTC)
     parts = _parts(chosen, source)
     while len(faults) < MOST_FAULTS:
@@ -161,14 +161,14 @@ def _batches(source: Source, chosen: Format, options: Options) -> Iterator[Batch
                 called = replace(raw, columns=renamed_columns(raw, source.name, headings)) if headings.rename else raw
                 raw = wide.rows_of(called, options.wide, options.rename, source.name)
             batch = checking.batch(prepared(raw, source.name, options, loading=True), source.name, now)
-            noticed.part(raw, batch)
+            of_file.part(raw, batch)
         except DataError as error:
             faults += error.faults
             continue
         if not faults and (len(batch) or batch.notes):
             yield batch
     DataError.raise_for(first_faults(faults))
-    if not noticed.rows and not noticed.notes:
-        raise DataError("no row has a value" if noticed.without else "no rows of results", field=source.name)
-    if noticed.rows and (told := tuple(f"{source.name}: {remark}" for remark in noticed.remarks())):
+    if not of_file.rows and not of_file.notes:
+        raise DataError("no row has a value" if of_file.without else "no rows of results", field=source.name)
+    if of_file.rows and (told := tuple(f"{source.name}: {remark}" for remark in of_file.remarks())):
         yield checking.batch(Raw({}, np.zeros(0, np.int64), told), source.name, now)

@@ -32,10 +32,10 @@ def accuracy(
     curves, notes = _of_application(store, application)
     judged = {id(curve) for curve in _of_system(curves, system, facts.systems)}
     try:
-        proof = cross_validate(curves, holdout, level, lambda curve: id(curve) in judged, go_on)
+        report = cross_validate(curves, holdout, level, lambda curve: id(curve) in judged, go_on)
     except ValueError as error:
         raise NotFound(str(error), field="holdout") from None
-    return {**proof.as_json(), "notes": notes}
+    return {**report.as_json(), "notes": notes}
 
 
 def lines(

@@ -178,8 +178,8 @@ def _load_file(connection: Connection, staged: Staged, principal: str, state: _L
     new -= _left_out(connection, load_id, elsewhere)
     new -= replacing.without_time(connection, load_id, state.highest)
     if replace:
-        _note_settled(replacing.apply_corrections(connection, load_id, [row.id for row in before]), source.name, state)
-    _note_settled(replacing.with_time(connection, load_id, state.highest), source.name, state)
+        _note_corrections(replacing.apply_corrections(connection, load_id, [row.id for row in before]), source.name, state)
+    _note_corrections(replacing.with_time(connection, load_id, state.highest), source.name, state)
     new -= _same_jobs(connection, load_id, jobs, state)
     if new and before and not replace:
         _refuse_twice(connection, table, before)
@@ -226,7 +226,7 @@ def _store_rows(connection: Connection, staged: Staged, load_id: int, state: _Lo
     return _Inserted(rows, new, apart, jobs)
 
 
-def _note_settled(corrections: replacing.Corrections, name: str, state: _LoadState) -> None:
+def _note_corrections(corrections: replacing.Corrections, name: str, state: _LoadState) -> None:
     state.replaced += corrections.replaced
     state.changed |= corrections.series
     if corrections.judged:

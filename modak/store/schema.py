@@ -115,7 +115,7 @@ series: Final = Table(
     Column(
         "shifts",
         Text,
-        doc="JSON: days, from 1970 on, since which runs take longer, or less, than before, each with the ratio and its error",
+        doc="JSON: days, from 1970 on, since which runs take longer, or less: each with the ratio, its error, and whether all runs do",
     ),
     Index("ix_series_application", "application"),
     Index("ix_series_system", "system"),

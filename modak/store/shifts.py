@@ -6,12 +6,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, func, select, update
 
-from modak.facts import SeriesKey, ShiftedSeries, canonical_name
+from modak.facts import NotedShift, SeriesKey, canonical_name
 from modak.grouping import grouped
 from modak.ingest.table import LAYOUT, UNKNOWN
 from modak.results import failures, metrics
@@ -54,9 +54,9 @@ class Noted(NamedTuple):
     """In order."""
 
     @property
-    def last(self) -> ShiftedSeries:
+    def last(self) -> NotedShift:
         """The last of them."""
-        return ShiftedSeries(since=date_of(self.steps[-1].day), ratio=self.steps[-1].ratio)
+        return NotedShift(since=date_of(self.steps[-1].day), ratio=self.steps[-1].ratio)
 
     @property
     def scales(self) -> tuple[tuple[int, float], ...]:
@@ -119,9 +119,16 @@ def _looked_at(connection: Connection, spans: Mapping[int, _Span]) -> dict[int, 
     rows = connection.execute(select(*columns).where(series.c.id.in_(several[:MOST_SERIES])).order_by(series.c.id))
     found, runs = dict[int, Configuration](), dict[tuple[object, ...], int]()
     for number, application, metric, unit, *of_run in rows:
-        if (known := metrics.known_metric(metric, unit)) and known.tells_cost:
+        if _tells_cost(metric, unit):
             found[number] = Configuration(application, (runs.setdefault(tuple(of_run), number),), (metric, unit))
     return found
+
+
+@lru_cache(maxsize=1024)  # thousands of series have few
+def _tells_cost(metric: str, unit: str) -> bool:
+    """Whether values are times or rates: energy and memory are not scaled by what runs take."""
+    known = metrics.known_metric(metric, unit)
+    return known is not None and known.tells_cost
 
 
 def _runs(connection: Connection, several: Mapping[int, Configuration], spans: Mapping[int, _Span]) -> list[TimedRun]:
@@ -166,7 +173,7 @@ def _note(
     spans: Mapping[int, _Span],
 ) -> None:
     """Note shifts with the series on a system, and that others have none; those in which that changes something are to be fitted again."""
-    chosen = select(series.c.id, series.c.application, series.c.shifts).where(there)
+    chosen = select(series.c.id, series.c.application, series.c.metric, series.c.unit, series.c.shifts).where(there)
     rows = connection.execute(chosen if found else chosen.where(series.c.shifts.is_not(None))).all()
     own = grouped((one for _, shift in found for one in shift.ratios), lambda one: (one.run[0], one.metric))
     looked_at = {one.application for one in several.values()}
@@ -187,8 +194,8 @@ def _note(
         return json.dumps(now) if now else None
 
     days, changed = [shift.day * DAY for _, shift in found], []
-    for number, application, shown in rows:
-        one, span = several.get(number), spans.get(number)
+    for number, application, metric, unit, shown in rows:
+        one, span = several.get(number), spans.get(number) if _tells_cost(metric, unit) else None
         of_series = tuple(own.get((one.run[0], one.metric), ())) if one else ()
         told = steps(shown, application, of_series, tuple(span.first < day for day in days) if span else None)
         if told != shown:

@@ -15,7 +15,7 @@ from modak.advice.sentences import FIGURES, advise
 from modak.choosing.chosen import Chosen
 from modak.choosing.shapes import Shape
 from modak.dsl import Application, Data, JobOptions, Objective, Optimisation, Prediction, Request, Signal, StageIn, Workload
-from modak.facts import Result, ShiftedSeries
+from modak.facts import NotedShift, Result
 from modak.normalise import normalise
 from modak.optimise import Recommendation, optimise, recommend
 from modak.perfmodel import fit
@@ -52,7 +52,7 @@ def by(
 
 def test_results_from_before_a_shift_are_told(known: Known) -> None:
     """Since when runs take longer, if results of the curve that the prediction rests on are scaled to that."""
-    moved = ShiftedSeries(since=date(2026, 3, 20), ratio=1.2)
+    moved = NotedShift(since=date(2026, 3, 20), ratio=1.2)
     for shifted, count in ((moved, 1), (None, 0)):
         models = [curve.model_copy(update={"shifted": shifted}) for curve in fit([ran(80 / nodes, nodes=nodes) for nodes in (1, 2, 4)])]
         advice = recommend(asked("supermuc-ng"), replace(known(None), models=tuple(models))).advice

@@ -1,4 +1,4 @@
-"""The user's own proof: what is hidden, who is asked, and that the figures are those of what was hidden."""
+"""Models judged on the user's own results: what is hidden, who is asked, and that the figures are those of what was hidden."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def amdahl(nodes: int) -> float:
     return 100 * (0.1 + 0.9 / nodes)
 
 
-def of(proof: HoldoutReport, name: str) -> Accuracy:
+def of(report: HoldoutReport, name: str) -> Accuracy:
     """One model's figures."""
-    return next(model for model in proof.models if model.name == name)
+    return next(model for model in report.models if model.name == name)
 
 
 @pytest.mark.parametrize(("holdout", "predictions"), [("largest:1", 1), ("largest:2", 2), ("largest:3", 3), ("each", 4)])
@@ -40,11 +40,11 @@ def test_holdout_says_how_many_sizes_are_hidden(holdout: str, predictions: int) 
 
 def test_a_law_that_holds_is_foretold_by_its_own_model() -> None:
     """Amdahl's law on Amdahl's law: no error; perfect scaling misses by what does not scale, and takes too large a size."""
-    proof = cross_validate(curves(amdahl))
-    assert of(proof, "Amdahl").errors.median == pytest.approx(0, abs=1e-6)
-    assert of(proof, "Amdahl").decisions == 1
+    report = cross_validate(curves(amdahl))
+    assert of(report, "Amdahl").errors.median == pytest.approx(0, abs=1e-6)
+    assert of(report, "Amdahl").decisions == 1
     at_8, hidden = amdahl(8) * 8, [amdahl(16) * 16, amdahl(32) * 32]
-    assert of(proof, "perfect scaling").errors.median == pytest.approx(sum(1 - at_8 / work for work in hidden) / 2)
+    assert of(report, "perfect scaling").errors.median == pytest.approx(sum(1 - at_8 / work for work in hidden) / 2)
 
 
 def test_every_model_of_the_field_stands_beside_ours() -> None:
@@ -54,18 +54,18 @@ def test_every_model_of_the_field_stands_beside_ours() -> None:
 
 def test_only_ours_have_intervals_and_these_widen_with_distance() -> None:
     """One bin for each doubling beyond what is shown."""
-    proof = cross_validate(curves(amdahl))
-    assert [model.name for model in proof.models if model.coverage] == [ALONE, RELATIVES]
-    near, far = of(proof, ALONE).bins
+    report = cross_validate(curves(amdahl))
+    assert [model.name for model in report.models if model.coverage] == [ALONE, RELATIVES]
+    near, far = of(report, ALONE).bins
     assert (near.name, far.name) == ("up to 1 doubling", "up to 2")
     assert far.median_width > near.median_width > 1
 
 
 def test_between_sizes_relatives_have_no_say() -> None:
     """So there is no such row, and one bin."""
-    proof = cross_validate(curves(amdahl), "each")
-    assert RELATIVES not in [model.name for model in proof.models]
-    assert [part.name for part in of(proof, ALONE).bins] == ["between sizes"]
+    report = cross_validate(curves(amdahl), "each")
+    assert RELATIVES not in [model.name for model in report.models]
+    assert [part.name for part in of(report, ALONE).bins] == ["between sizes"]
 
 
 def test_relatives_help_where_they_went_on() -> None:
@@ -75,8 +75,8 @@ def test_relatives_help_where_they_went_on() -> None:
         return 100 / min(nodes, 8)
 
     found = (*curves(saturates, image="a"), *curves(lambda n: 1.1 * saturates(n), image="b"))
-    proof = cross_validate(found)
-    assert of(proof, RELATIVES).errors.median < 0.7 * of(proof, ALONE).errors.median
+    report = cross_validate(found)
+    assert of(report, RELATIVES).errors.median < 0.7 * of(report, ALONE).errors.median
 
 
 @pytest.mark.parametrize("beside", [{"framework": "other"}, {"sizes": (32, 64), "compiler": "other"}], ids=["framework", "no common size"])
@@ -86,9 +86,9 @@ def test_judged_is_what_requests_are_answered_with(beside: dict[str, Any]) -> No
     (whole,), (rest,) = curves(amdahl, **own), curves(amdahl, SIZES[:-1], **own)
     (other,) = curves(lambda nodes: 50 / min(nodes, 16), **{**own, **beside})
     (asked,) = predict([rest, other], Question({"system": "here", **own}, whole.layout), [SIZES[-1]]).value
-    proof = cross_validate([whole, other], "largest:1", judged=lambda curve: curve is whole)
-    assert of(proof, RELATIVES).errors.median == pytest.approx(abs(asked / amdahl(SIZES[-1]) - 1))
-    assert of(proof, RELATIVES).errors.median != pytest.approx(of(proof, ALONE).errors.median)
+    report = cross_validate([whole, other], "largest:1", judged=lambda curve: curve is whole)
+    assert of(report, RELATIVES).errors.median == pytest.approx(abs(asked / amdahl(SIZES[-1]) - 1))
+    assert of(report, RELATIVES).errors.median != pytest.approx(of(report, ALONE).errors.median)
 
 
 def test_only_judged_curves_are_asked_about() -> None:
@@ -155,9 +155,9 @@ def problems(power: float, sizes: tuple[int, ...] = (100, 200, 400, 800), system
 
 def test_each_problem_size_is_hidden_in_turn() -> None:
     """On all its curves; the trend over the others predicts it better than the nearest one, and its intervals contain it."""
-    proof = cross_validate(problems(2.0), "problem")
-    assert (proof.series, proof.left_out, proof.predictions) == (4, 0, 4 * len(SIZES))
-    trend, nearest = of(proof, TREND), of(proof, NEAREST)
+    report = cross_validate(problems(2.0), "problem")
+    assert (report.series, report.left_out, report.predictions) == (4, 0, 4 * len(SIZES))
+    trend, nearest = of(report, TREND), of(report, NEAREST)
     assert trend.coverage is not None
     assert trend.errors.median < 0.15 < 0.5 < nearest.errors.median
     assert trend.coverage.overall > 0.9
@@ -172,8 +172,8 @@ def test_only_the_sizes_of_a_curve_that_a_trend_answers_are_judged() -> None:
         curves(lambda nodes, n=n: (n / 100) ** 2 * amdahl(nodes), sizes, params={"n": str(n), "m": str(m)})  # type: ignore[misc]
         for (n, m), sizes in measured.items()
     )
-    proof = cross_validate([one for each in several for one in each], "problem", judged=lambda one: one.series.params["n"] == "400")
-    assert (proof.series, proof.predictions) == (1, 2)
+    report = cross_validate([one for each in several for one in each], "problem", judged=lambda one: one.series.params["n"] == "400")
+    assert (report.series, report.predictions) == (1, 2)
 
 
 def test_a_hidden_problem_size_is_hidden_on_other_systems_too() -> None:
@@ -198,7 +198,7 @@ def test_unknown_ways_to_hide_are_refused() -> None:
         cross_validate(curves(amdahl), "smallest:1")
 
 
-def test_the_proof_is_a_json_document() -> None:
+def test_the_report_is_a_json_document() -> None:
     """No NaN, nothing that JSON does not know."""
     content = json.loads(json.dumps(cross_validate(curves(amdahl)).as_json(), allow_nan=False))
     assert content["models"][0]["coverage"]["by_collection"] == {"app": 1.0}

@@ -8,7 +8,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from modak.facts import FailedRuns, Layout, Result, SeriesKey, ShiftedSeries
+from modak.facts import FailedRuns, Layout, NotedShift, Result, SeriesKey
 from modak.perfmodel import Curve, Question, fit, predict
 from modak.perfmodel.plotlines import curve_labels, in_pictures, plot_lines
 
@@ -39,7 +39,7 @@ def test_times_fall_and_lie_in_their_interval() -> None:
 def test_what_a_line_is_scaled_to_is_told() -> None:
     """Its points from before are not what was measured."""
     (curve,) = curves()
-    (line,) = plot_lines([curve.model_copy(update={"shifted": ShiftedSeries(since=date(2026, 3, 11), ratio=0.8)})])
+    (line,) = plot_lines([curve.model_copy(update={"shifted": NotedShift(since=date(2026, 3, 11), ratio=0.8)})])
     assert line.shifted == "20% less time since 2026-03-11"
 
 

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from datetime import date
 
 import pytest
+from sqlalchemy import text
 
 from modak import knowledge
-from modak.facts import ShiftedSeries
+from modak.facts import NotedShift
 from modak.perfmodel import predict
 from modak.perfmodel.matching.questions import Question
-from modak.store import Store, shifts
+from modak.results.shifts import date_of
+from modak.store import Store, migrate, shifts
+from modak.store.engine import reading, writing
 from modak.store.suspects import Judgement
 from modak.text.numbering import Measured
-from tests.store.tables import ME, csv_table, results_of
+from tests.store.tables import ME, csv_table, opened, results_of
 
 HEADER = "application,system,nodes,metric,unit,value,measured_at\n"
 BEFORE, AFTER = range(1, 11), range(11, 17)
@@ -43,7 +46,7 @@ def on_two_nodes(store: Store, application: str = "solver") -> float:
     return float(predict(store.models(application), Question({}), [2]).value[0])
 
 
-def shifted(store: Store, application: str = "solver") -> ShiftedSeries | None:
+def shifted(store: Store, application: str = "solver") -> NotedShift | None:
     """The shift to which results of an application are scaled."""
     return store.models(application)[0].shifted
 
@@ -174,6 +177,15 @@ def test_what_is_not_looked_at_keeps_its_shift(store: Store, monkeypatch: pytest
     assert shifted(store, "heat") is None
 
 
+def test_only_times_and_rates_are_scaled(store: Store) -> None:
+    """What runs take tells nothing of the memory that they need, whichever of them tells it."""
+    memory = rows([*BEFORE, *AFTER], slower=1).replace("wall_time,s", "memory,MB")
+    load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], application="heat"), memory)
+    with reading(store.engine) as connection:
+        noted = connection.execute(text("SELECT metric FROM series WHERE shifts IS NOT NULL")).scalars().all()
+    assert noted == ["wall_time", "wall_time"]
+
+
 def test_a_machine_that_was_repaired_is_as_it_was(store: Store) -> None:
     """Runs took longer for ten days: what is older counts as it is, and these days as what they would have been without."""
     notes = load(
@@ -195,6 +207,24 @@ def test_what_is_measured_of_a_run_is_one_configuration(store: Store) -> None:
     (note,) = load(store, rows([*BEFORE, *AFTER]), rows([*BEFORE, *AFTER], rate=True))
     assert "; 4 configurations on" in note
     assert all(curve.shifted for curve in store.models("solver"))
+
+
+def test_an_upgrade_keeps_what_was_noted(url: str) -> None:
+    """Models scale on, also on systems of which no more results come; an older version keeps the last shift of each series."""
+    with opened(url) as store:
+        load(store, rows([*BEFORE, *AFTER, *range(17, 21)]), rows(range(21, 27), slower=1), rows(BEFORE, application="old"))
+        load(store, rows([*BEFORE, *AFTER], "there", application="other"))
+        with writing(store.engine) as connection:
+            migrate.to(connection, "0011")
+            kept = connection.execute(text("SELECT shifted_on, shift FROM series WHERE shift IS NOT NULL ORDER BY id")).all()
+    with opened(url) as store:
+        found = {name: shifted(store, name) for name in ("solver", "old", "other")}
+        assert on_two_nodes(store, "other") == pytest.approx(240, rel=0.01)
+        (note,) = load(store, rows([17], "there", application="other"))
+        assert "20% longer" in note
+        assert shifted(store, "other") == found["other"]
+    assert [(str(date_of(day)), round(ratio, 2)) for day, ratio in kept] == [("2026-03-21", 0.83), ("2026-03-11", 1.2)]
+    assert {name: one and str(one.since) for name, one in found.items()} == {"solver": "2026-03-21", "old": None, "other": "2026-03-11"}
 
 
 def test_what_somebody_confirmed_is_not_scaled(store: Store) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from modak.arrays import Array, median
-from modak.facts import Layout, Result, SeriesKey, ShiftedSeries
+from modak.facts import Layout, NotedShift, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel.fitting import merging, startup
 from modak.results.metrics import metric_of
@@ -34,7 +34,7 @@ class Cell:
     unsure: float = 0.0
     """Relative standard error of all values together, from which a start-up was taken that was not measured itself, or which are scaled to
     a shift that other series show."""
-    shifted: ShiftedSeries | None = None
+    shifted: NotedShift | None = None
     """The shift that values from before are scaled to."""
 
 

@@ -15,7 +15,7 @@ from typing import Final, Self
 import numpy as np
 
 from modak.arrays import Array, Flags, median
-from modak.facts import Fact, Layout, Result, SeriesKey, ShiftedSeries
+from modak.facts import Fact, Layout, NotedShift, Result, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel.fitting import scaling, startup
 from modak.perfmodel.fitting.cellgroups import VARYING, CellGroup, Scale, per_batch, size_of, split_cells
@@ -79,7 +79,7 @@ class Curve(Fact):
     """Start-up time of its runs that costs do include, as they are of whole runs; ``None``: unknown."""
     unsure: float = 0.0
     """Relative standard error of its costs: see :class:`modak.perfmodel.fitting.cells.Cell`."""
-    shifted: ShiftedSeries | None = None
+    shifted: NotedShift | None = None
     """The shift that its results from before are scaled to."""
     ranks_per_gpu: float | None = None
     """Of a curve over GPUs with another number of ranks per node for each number of GPUs; ``None``: see ``layout``."""

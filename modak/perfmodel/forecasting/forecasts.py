@@ -215,9 +215,8 @@ def _told_by(one: neighbours.Neighbour, curve: Curve, others: CurveSet, at: Fore
     """What another configuration tells of the curve: its forecast, moved by the ratio of their costs at the edge of the curve's sizes."""
     edges = np.clip(at.sizes, curve.sizes[0], curve.sizes[-1])
     nodes = np.interp(edges, curve.sizes, curve.nodes)
-    both = _as_measured(
-        one.curve, others, ForecastPoints(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]))
-    ).as_log_forecast
+    here_and_at_edges = ForecastPoints(np.concatenate([at.sizes, edges]), np.concatenate([at.nodes, nodes]))
+    both = _as_measured(one.curve, others, here_and_at_edges).as_log_forecast
     there, at_edge = both.at(slice(len(edges))), both.at(slice(len(edges), None))
     ratio = np.log(np.interp(edges, curve.sizes, curve.measured.costs)) - at_edge.log_value
     known = max(RERUN_SPREAD, of_repeats) / Z90

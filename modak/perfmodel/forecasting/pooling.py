@@ -164,7 +164,7 @@ def pool(
     The mean of log costs over the target (``i = 0``) and its kin, and the standard deviation of that mixture::
 
         log cost = sum_i w_i y_i        disagreement^2 = sum_i w_i ((y_i - log cost)^2 + d_i^2) + walk
-        w_0 ~ (error + FLOOR)^-POWER    w_i ~ (unlikeness_i + FLOOR)^-POWER / sqrt(k)    sum_i w_i = 1
+        w_0 ~ (error + FLOOR)^-POWER    w_i ~ (dissimilarity_i + FLOOR)^-POWER / sqrt(k)    sum_i w_i = 1
 
     The total weight of relatives grows only with the square root of their number, since their errors are alike. ``forecasts`` of the kin
     at ``sizes`` count where these were not measured, with their own errors and disagreements ``d``; without them, nothing does. Beyond
@@ -245,10 +245,10 @@ def _moves(series: Series, log_costs: Array, apart: npt.ArrayLike = 0.0) -> Arra
     beside = doublings - ((weight * doublings).sum(axis=1) / total)[:, None]
     slope = (weight * beside * ratio).sum(axis=1) / ((weight * beside**2).sum(axis=1) + RIDGE)
     level = (weight * (ratio - slope[:, None] * doublings)).sum(axis=1) / total
-    return np.column_stack([level, slope, np.hypot(_unlikeness(doublings, ratio, weight), apart)])
+    return np.column_stack([level, slope, np.hypot(_dissimilarity(doublings, ratio, weight), apart)])
 
 
-def _unlikeness(doublings: Array, ratio: Array, weight: Array) -> Array:
+def _dissimilarity(doublings: Array, ratio: Array, weight: Array) -> Array:
     """Of each row; weights are 0 at sizes that are not common."""
     later = np.where(weight[:, :-1] > 0, weight[:, 1:], 0.0)
     total = later.sum(axis=1)

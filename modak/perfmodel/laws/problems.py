@@ -316,7 +316,7 @@ def _along(kinds: Sequence[Sequence[AtProblem]]) -> Predictions:
     names = sorted({name for one in answers for name in one.away})
     away = np.array([[one.away.get(name, 0.0) for name in names] for one in answers])  # [k, m]
     log_costs = np.log([one.found.value for one in answers])  # [k, n]
-    unlike = np.array([_unlikeness(of_kind[0], first=of_kind is kinds[0]) for of_kind in kinds])[kind]  # [k]
+    unlike = np.array([_dissimilarity(of_kind[0], first=of_kind is kinds[0]) for of_kind in kinds])[kind]  # [k]
     variances = np.array([(one.found.width.middle / Z90) ** 2 for one in answers]) - unlike[:, None] ** 2  # [k, n]
     # Of answers from another layout it is not told apart how unlike they are.
     sure = np.array([not one.match.shape for one in answers])
@@ -328,7 +328,7 @@ def _along(kinds: Sequence[Sequence[AtProblem]]) -> Predictions:
     return _of_law(answers, log_cost, Z90 * np.sqrt(common + deviation**2))
 
 
-def _unlikeness(nearest: AtProblem, *, first: bool) -> float:
+def _dissimilarity(nearest: AtProblem, *, first: bool) -> float:
     """Standard deviation of the log ratio of the costs of a kind of results to those of the configuration in question."""
     return nearest.match.spread if first else max(nearest.match.spread, LEAST_RATIO)
 

@@ -217,7 +217,7 @@ def _transferred(asked: Sequence[RunKind], here: Throughputs, transfer: Transfer
     known = [run for run in asked if run.identity in transfer.logs]
     answer = Estimate(np.array([transfer.logs[run.identity] for run in known]), _half_widths(known, here, transfer))
     model = f"{transfer.calibration_runs} calibration runs and {transfer.others}"
-    return dict(zip(known, _as_guesses(answer, model, transfer.calibration_runs, transfer.result_ids), strict=True))
+    return dict(zip(known, _as_estimates(answer, model, transfer.calibration_runs, transfer.result_ids), strict=True))
 
 
 def _from_parameters(asked: Sequence[RunKind], known: MeasuredRuns, transfer: Transfer | None = None) -> Mapping[RunKind, RunEstimate]:
@@ -233,7 +233,7 @@ def _from_parameters(asked: Sequence[RunKind], known: MeasuredRuns, transfer: Tr
     answer = parameters.predict(fitted.model, _table(asked, fitted.model.columns))
     if transfer:
         answer = Estimate(answer.log_throughput, np.hypot(answer.half_width, _half_widths(asked, known.measured[configuration], transfer)))
-    return dict(zip(asked, _as_guesses(answer, fitted.in_words, fitted.measured, fitted.result_ids), strict=True))
+    return dict(zip(asked, _as_estimates(answer, fitted.in_words, fitted.measured, fitted.result_ids), strict=True))
 
 
 class Fitted(NamedTuple):
@@ -333,7 +333,7 @@ def _batch_doubt(run: RunKind, here: Throughputs, elsewhere: Batches) -> float:
     return math.sqrt(usual**2 / len(effects) + float(effects.var())) if len(effects) else usual
 
 
-def _as_guesses(estimate: Estimate, model: str, results_used: int, numbers: Numbers) -> tuple[RunEstimate, ...]:
+def _as_estimates(estimate: Estimate, model: str, results_used: int, numbers: Numbers) -> tuple[RunEstimate, ...]:
     pairs = zip(estimate.log_throughput, estimate.half_width, strict=True)
     return tuple(RunEstimate(-float(log), max(float(width), RERUN_SPREAD), model, results_used, numbers) for log, width in pairs)
 
