@@ -193,7 +193,7 @@ def test_what_may_be_a_parameter_is_called_by_its_own_words_in_ascii(name: str, 
         ("rtime", "if it is the time of the whole run, --map 'rtime=value' --set metric=time --set unit=…; if it is a parameter"),
         ("Tiempo Promedio", "if it is the time of the whole run, --map 'Tiempo Promedio=value' --set metric=time --set unit=…; if it"),
         ("bw_gbps", "if it is a rate, --map 'bw_gbps=value' --set metric=throughput --set unit=…; if it is a parameter"),
-        ("shots_per_s", "if it is a rate, --map 'shots_per_s=value' --set metric=throughput --set unit=…; if it is a parameter"),
+        ("widgets_per_s", "if it is a rate, --map 'widgets_per_s=value' --set metric=throughput --set unit=…; if it is a parameter"),
         ("avg_epoch_time", "if it is the time of each epoch, --map 'avg_epoch_time=value' --set metric=epoch_time --set unit=…; if"),
     ],
 )
