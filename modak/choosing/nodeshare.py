@@ -32,16 +32,16 @@ class NodeShare(NamedTuple):
         return f"{format_number(self.taken)} of {format_number(self.of)} {self.what}"
 
 
-def largest_node_share(request: Request, target: Target, shape: Shape) -> NodeShare | None:
-    """What a job takes most of on each of its nodes, as its script asks for it; ``None``: it gets whole nodes, or what a node has is
-    unknown. Whether other jobs may have the rest, :attr:`modak.target.Target.shares_nodes` says.
+def largest_node_share(request: Request, target: Target, shape: Shape, nodes: int) -> NodeShare | None:
+    """What a job on so many nodes takes most of on each of them, as its script asks for it; ``None``: it gets whole nodes, or what a node
+    has is unknown. Whether other jobs may have the rest, :attr:`modak.target.Target.shares_nodes` says.
     """
     node, options = target.whole_node, request.job_options
     alone = options.node_exclusive and plugins.find("schedulers", target.scheduler).exclusive
     if node is None or alone or not target.is_recorded or target.gives_whole_nodes or target.asks_for_whole_nodes:
         return None
     cores = min(shape.ranks_per_node * cores_of_rank(request, target, shape), node.usable_cores)
-    memory = _memory_gb(request, target, shape.ranks_per_node, cores)
+    memory = _memory_gb(request, target, shape.ranks_per_node, cores, nodes)
     parts = (
         NodeShare(shape.gpus_per_node, node.accelerators, "GPUs"),
         NodeShare(cores, node.usable_cores, "cores"),
@@ -51,16 +51,20 @@ def largest_node_share(request: Request, target: Target, shape: Shape) -> NodeSh
     return largest if largest.share < 1 else None
 
 
-def _memory_gb(request: Request, target: Target, ranks: int, cores: int) -> float:
+def _memory_gb(request: Request, target: Target, ranks: int, cores: int, nodes: int) -> float:
     """The memory of a node that a job gets: what the request states, else what the scheduler gives or, if that is more, the job needs; 0:
     the part of its cores, or not known."""
     options, own = request.job_options, target.partition.resource_directives if target.partition else ()
-    if not plugins.find("schedulers", target.scheduler).memory or (own and not any("{memory" in text for text in own)):
+    scheduler = plugins.find("schedulers", target.scheduler)
+    if not scheduler.memory or (own and not any("{memory" in text for text in own)):
         return 0.0
-    if asked := max(options.memory_limit or 0, (options.minimum_memory_per_processor or 0) * cores):
+    of_node = nodes == 1 or bool(own) or scheduler.memory_of_several  # otherwise the script cannot ask for memory of each node
+    if asked := max((options.memory_limit or 0) if of_node else 0, (options.minimum_memory_per_processor or 0) * cores):
         return asked / 1e9
     usable, needed = target.whole_node.usable_memory_gb if target.whole_node else None, needed_gb(request, ranks)
     given = needed if own else given_gb(target, cores)
+    if not of_node:
+        return min(usable, given) if usable else 0.0
     queue = None if own else target.limits_for(1, None)  # the site's own options ask for the part of the cores
     if (limit := queue.memory_of_node_gb() if queue else None) and not given:
         return min(limit, usable or limit)  # as the script asks for then
@@ -68,9 +72,9 @@ def _memory_gb(request: Request, target: Target, ranks: int, cores: int) -> floa
 
 
 def node_shares(request: Request, target: Target, shapes: Iterable[Shape]) -> Array | None:
-    """The fraction of a node that a job of each shape is charged for; ``None``: all of it, because jobs do not share nodes there, as far
-    as is known."""
+    """The fraction of a node that a job of each shape is charged for, on one node and, in a second row, on several; ``None``: all of it,
+    because jobs do not share nodes there, as far as is known."""
     if not target.shares_nodes:
         return None
-    parts = (largest_node_share(request, target, shape) for shape in shapes)
-    return np.array([1.0 if part is None else part.share for part in parts])
+    rows = [[largest_node_share(request, target, shape, nodes) for nodes in (1, 2)] for shape in shapes]
+    return np.array([[1.0 if part is None else part.share for part in row] for row in rows]).T

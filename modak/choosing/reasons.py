@@ -233,7 +233,7 @@ def _how_much_longer(decision: Decision, rivals: Mapping[int, str]) -> str:
 
 def _part_line(request: Request, decision: Decision, shape: Shape) -> Iterator[str]:
     """Which part of its nodes a job takes, if only that part is charged, or may be: then if it is half of them at most."""
-    part, target = largest_node_share(request, decision.target, shape), decision.target
+    part, target = largest_node_share(request, decision.target, shape, decision.nodes), decision.target
     if part is None:
         return
     takes = f"part of a node: {part} ({share(part.share)})"

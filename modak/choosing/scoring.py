@@ -338,7 +338,7 @@ def score(request: Request, target: Target, predicted: CandidatePredictions) -> 
         efficiency=efficiency,
         basis=basis,
         rates=rates(target),
-        taken=None if parts is None else predicted.nodes * parts[predicted.shape],
+        taken=None if parts is None else predicted.nodes * _parts_of_candidates(predicted, parts),
         of_nodes=None if parts is None else _least_work(predicted, time, times)[2],
         most_nodes=predicted.candidates.most_nodes,
         grows=predicted.grows,
@@ -355,16 +355,23 @@ def _least_work(
     predicted: CandidatePredictions, time: Array, times: Sequence[float], parts: Array | None = None
 ) -> tuple[float, Reference | None, Array]:
     """The least work known, by the ``times`` of the references, where it is, and the efficiency of each candidate relative to it.
-    ``parts``: of a node, for jobs of each shape; ``None``: whole nodes."""
-    of_shape = np.ones(len(predicted.candidates.shapes)) if parts is None else parts
+    ``parts``: of a node, as :func:`node_shares` has them; ``None``: whole nodes."""
+    of_shape = np.ones((2, len(predicted.candidates.shapes))) if parts is None else parts
     work = (
-        (each * (one.share if one.grows else one.share * float(of_shape[one.shape])), one)
+        (each * (one.share if one.grows else one.share * float(of_shape[int(one.nodes > 1), one.shape])), one)
         for each, one in zip(times, predicted.references, strict=True)
         if not math.isnan(each)
     )
     least_work, least = min(work, key=itemgetter(0), default=(math.inf, None))
-    shares = predicted.shares if parts is None else np.where(predicted.grows_each, 1.0, predicted.nodes * parts[predicted.shape])
+    shares = predicted.shares
+    if parts is not None:
+        shares = np.where(predicted.grows_each, 1.0, predicted.nodes * _parts_of_candidates(predicted, parts))
     return least_work, least, np.minimum(least_work / (time * shares), predicted.most_efficient)
+
+
+def _parts_of_candidates(predicted: CandidatePredictions, parts: Array) -> Array:
+    """The part of a node for each candidate, of those that :func:`node_shares` gives for each shape."""
+    return np.asarray(parts[(predicted.nodes > 1).astype(int), predicted.shape])
 
 
 def _reference_times(request: Request, predicted: CandidatePredictions, scale: Array, per_portion: Sequence[Units | None]) -> list[float]:

@@ -61,6 +61,8 @@ class Scheduler(ABC):
     """It has an option by which a job gets its nodes for itself: what binds itself may then take their first cores."""
     memory: bool = True
     """It gives jobs the memory that they ask for, which other jobs on their nodes cannot have then."""
+    memory_of_several: bool = True
+    """Jobs of several nodes can ask for memory of each node, too, not only of each core."""
     bootstrap: str | None = None
     """Its name for Intel MPI's ``-bootstrap``, if its own daemons start those of ``mpirun`` on other nodes; ``None``: ssh does."""
 

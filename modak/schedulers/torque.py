@@ -30,6 +30,7 @@ class Torque(Pbs):
 
     name: str = "torque"
     array_index: str | None = "PBS_ARRAYID"
+    memory_of_several: bool = False
 
     def directives(self, job: JobSpec) -> Directives:
         """Options of qsub."""

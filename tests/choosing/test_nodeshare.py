@@ -83,6 +83,22 @@ def test_what_a_script_asks_for_is_the_part_that_is_counted(
     assert found.plan.node_share == share
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "options", "share"),
+    [
+        ("torque", {"memory_limit": "120 GB"}, 4 / 64),
+        ("torque", {"minimum_memory_per_processor": "30 GB"}, 1 / 2),
+        ("slurm", {"memory_limit": "120 GB"}, 1 / 2),
+    ],
+)
+def test_memory_that_a_script_cannot_ask_for_on_several_nodes_is_not_counted(scheduler: str, options: dict[str, Any], share: float) -> None:
+    """Torque's ``mem`` is for jobs of one node: the request's is left out, with a warning."""
+    found = of(sharing(scheduler), {**FOUR, "node_count": 2, **options})
+    assert (found.plan.configuration.nodes, found.plan.node_share) == (2, share)
+    (line,) = (line for line in found.plan.decisions if line.startswith("part of a node: "))
+    assert line.startswith("part of a node: 4 of 64 cores") == (share == 4 / 64)
+
+
 LIMITED = (Queue(name="main", min_nodes=1, max_nodes=8, max_memory_per_node_gb=60),)
 
 
