@@ -80,24 +80,24 @@ def after(known: Known, runs: Iterable[Result], most: int = 5, **job: Any) -> Me
     return next_runs(asked(**job), replace(known(None), models=fit(runs)), most)
 
 
-def counts(programme: MeasurementPlan) -> list[tuple[int, int, int]]:
+def counts(runs_plan: MeasurementPlan) -> list[tuple[int, int, int]]:
     """Nodes, ranks a node and threads of every run."""
-    chosen = [one.choice.configuration for one in programme.proposals]
+    chosen = [one.choice.configuration for one in runs_plan.proposals]
     return [(one.nodes, one.ranks_per_node, one.threads_per_rank) for one in chosen]
 
 
 def test_a_decision_that_is_known_needs_no_run(known: Known, many: Facts) -> None:
     """The choice measured, the layout given: what is left is noise, and the answer says so, and what would make it surer all the same."""
     given = request(optimisation__objective=ON_SIXTEEN, **LAYOUT)
-    programme = next_runs(given, known("3dgan"))
-    assert programme.half_width == pytest.approx(0.08, abs=0.02)
-    assert programme.proposals == ()
-    settled, why, next_one = programme.notes
+    runs_plan = next_runs(given, known("3dgan"))
+    assert runs_plan.half_width == pytest.approx(0.08, abs=0.02)
+    assert runs_plan.proposals == ()
+    settled, why, next_one = runs_plan.notes
     assert settled == "no run narrows the interval of the decision by 2% or more"
     assert "measured, or lie between measured ones" in why
     nodes, hours = re.findall(r"narrow it .*, run ([0-9]+) nodes x 4x12 .*several times \(([0-9.]+) node-hours each time", next_one)[0]
     (measured,) = [curve for curve in many.models if int(nodes) in curve.sizes and curve.layout.ranks_per_node == 4]
-    likely = programme.likely[0].choice.configuration.nodes
+    likely = runs_plan.likely[0].choice.configuration.nodes
     assert int(nodes) == min(measured.nodes, key=lambda size: abs(np.log(size / likely)))
     of_size = request(optimisation__objective=ON_SIXTEEN, job_options__node_count=int(nodes), **LAYOUT)
     of_run = next_runs(of_size, known("3dgan")).likely[0].choice.node_hours or 0.0
@@ -126,16 +126,16 @@ def test_a_run_that_is_nearly_worth_it_is_named_and_can_be_had(few: Facts) -> No
 
 def test_a_budget_that_is_too_small_for_every_run_is_told_of_the_best(few: Facts) -> None:
     """What it narrows, and what it costs."""
-    programme = next_runs(request(), few, most=1, budget=1e-3)
-    assert programme.proposals == ()
-    assert programme.notes[0].endswith("within 0.001 node-hours")
-    assert "a larger budget allows it" in programme.notes[1]
+    runs_plan = next_runs(request(), few, most=1, budget=1e-3)
+    assert runs_plan.proposals == ()
+    assert runs_plan.notes[0].endswith("within 0.001 node-hours")
+    assert "a larger budget allows it" in runs_plan.notes[1]
 
 
 def test_a_run_that_is_too_dear_and_narrows_too_little_is_told_with_both(few: Facts) -> None:
     """Not repeats of sizes that nobody has measured."""
-    programme = next_runs(request(), few, most=1, budget=1e-3, least=0.99)
-    assert programme.notes[-1].endswith("%: a larger budget and '--gain 0' allow it")
+    runs_plan = next_runs(request(), few, most=1, budget=1e-3, least=0.99)
+    assert runs_plan.notes[-1].endswith("%: a larger budget and '--gain 0' allow it")
 
 
 @pytest.mark.parametrize("first", [900.0, 890.0])
@@ -143,15 +143,15 @@ def test_of_very_many_equal_layouts_a_few_stand_for_all(known: Known, first: flo
     """Each of 170 builds is right with a smaller probability than that from which a layout is considered; or all but one, which is a little
     faster."""
     runs = [ran(900.0 if number else first, nodes=4, ranks_per_node=48, compiler=f"gcc-{number}") for number in range(170)]
-    programme = after(known, runs, application__app_type="mpi", job_options__node_count=4)
-    assert len(programme.likely) == choiceprobability.FEW
-    assert re.fullmatch(r"[0-9]+ layouts may be the right choice, most with less than 1%: 10 stand for all", programme.notes[0])
+    runs_plan = after(known, runs, application__app_type="mpi", job_options__node_count=4)
+    assert len(runs_plan.likely) == choiceprobability.FEW
+    assert re.fullmatch(r"[0-9]+ layouts may be the right choice, most with less than 1%: 10 stand for all", runs_plan.notes[0])
 
 
 def test_layouts_that_nobody_has_run_come_first(many: Facts) -> None:
     """Each could be the better one, and no measurement says that it is not: also one with a few threads on each rank."""
-    programme = next_runs(request(), many)
-    assert {(ranks, threads) for _, ranks, threads in counts(programme)} == {(1, 48), (12, 4)}
+    runs_plan = next_runs(request(), many)
+    assert {(ranks, threads) for _, ranks, threads in counts(runs_plan)} == {(1, 48), (12, 4)}
 
 
 @pytest.mark.parametrize(("section", "tried"), [({"mpi": {}}, {(48, 1)}), ({"mpi": {}, "openmp": {}}, {(1, 48), (12, 4), (48, 1)})])
@@ -160,8 +160,8 @@ def test_a_program_is_tried_with_a_rank_a_core_too(known: Known, section: dict[s
     name."""
     runs = [ran(100.0 / nodes, nodes=nodes, ranks_per_node=2, threads_per_rank=24) for nodes in (1, 2, 4)]
     wanted = {"app_type": "hpc", "hpc": section, "objective": {"max_nodes": 4}}
-    programme = after(known, runs, 9, application__app_type="mpi", optimisation=wanted)
-    assert {(ranks, threads) for _, ranks, threads in counts(programme)} - {(2, 24)} == tried
+    runs_plan = after(known, runs, 9, application__app_type="mpi", optimisation=wanted)
+    assert {(ranks, threads) for _, ranks, threads in counts(runs_plan)} - {(2, 24)} == tried
 
 
 def test_a_layout_that_is_faster_on_one_node_is_tried_where_others_ran(known: Known) -> None:
@@ -169,8 +169,8 @@ def test_a_layout_that_is_faster_on_one_node_is_tried_where_others_ran(known: Kn
     times = ((1, 2, 1000.0), (2, 2, 520.0), (4, 2, 280.0), (1, 48, 700.0))
     runs = [ran(seconds, nodes=nodes, ranks_per_node=ranks, threads_per_rank=48 // ranks) for nodes, ranks, seconds in times]
     wanted = {**HYBRID, "objective": {"minimise": "node_hours", "deadline": "300 s"}}
-    programme = after(known, runs, 3, application__app_type="mpi", optimisation=wanted)
-    assert [run for run in counts(programme) if run[0] >= 3 and run[1] == 48]
+    runs_plan = after(known, runs, 3, application__app_type="mpi", optimisation=wanted)
+    assert [run for run in counts(runs_plan) if run[0] >= 3 and run[1] == 48]
 
 
 @pytest.mark.parametrize("faster", ["gcc-12", "intel-2021"])
@@ -182,8 +182,8 @@ def test_layouts_that_nobody_has_run_are_of_the_build_that_is_chosen(known: Know
         for nodes in (1, 2, 4)
     ]
     wanted = {**HYBRID, "objective": {"minimise": "time", "max_nodes": 4}}
-    programme = after(known, runs, application__app_type="mpi", optimisation=wanted)
-    new = [run.choice.configuration.compiler for run in programme.proposals if run.choice.configuration.ranks_per_node != 2]
+    runs_plan = after(known, runs, application__app_type="mpi", optimisation=wanted)
+    new = [run.choice.configuration.compiler for run in runs_plan.proposals if run.choice.configuration.ranks_per_node != 2]
     assert new
     assert set(new) == {faster}
 
@@ -192,10 +192,10 @@ def test_a_size_beside_a_measured_one_is_not_called_a_repeat(known: Known) -> No
     """Of 63 given nodes beside 64 that were measured."""
     runs = [ran(8000 / nodes, nodes=nodes, ranks_per_node=4, threads_per_rank=12) for nodes in (16, 32, 64)]
     counts = {"node_count": 63, "process_count_per_node": 4, "core_count_per_process": 12}
-    programme = after(known, runs, application__app_type="mpi", job_options=counts)
-    assert programme.proposals == ()
+    runs_plan = after(known, runs, application__app_type="mpi", job_options=counts)
+    assert runs_plan.proposals == ()
     assert re.search(
-        r"run 63 nodes x 4x12 \([0-9.]+ node-hours\): it tells about as much as a repeat of the size next to it", programme.notes[-1]
+        r"run 63 nodes x 4x12 \([0-9.]+ node-hours\): it tells about as much as a repeat of the size next to it", runs_plan.notes[-1]
     )
 
 
@@ -204,16 +204,16 @@ def test_sizes_that_may_be_right_are_tried_also_where_the_most_probable_are_next
     times = {8: 520.0, 16: 300.0, 32: 220.0, 64: 205.0}
     runs = [ran(seconds, nodes=nodes, ranks_per_node=48, threads_per_rank=1) for nodes, seconds in times.items()]
     wanted = {"app_type": "hpc", "hpc": {"mpi": {}}, "objective": {"minimise": "time", "max_nodes": 64}}
-    programme = after(known, runs, application__app_type="mpi", optimisation=wanted)
-    assert [32 < nodes <= 60 for nodes, *_ in counts(programme)] == [True]
+    runs_plan = after(known, runs, application__app_type="mpi", optimisation=wanted)
+    assert [32 < nodes <= 60 for nodes, *_ in counts(runs_plan)] == [True]
 
 
 def test_a_program_of_single_threads_is_not_tried_with_more(known: Known) -> None:
     """Where all results ran a thread on each rank, and the request names no threads, the run that tells is another number of nodes."""
     times = {6: 5500.0, 12: 3700.0, 24: 3400.0, 48: 3300.0}
-    programme = after(known, [ran(seconds, nodes=1, ranks_per_node=ranks, threads_per_rank=1) for ranks, seconds in times.items()])
-    assert counts(programme)[0] == (2, 48, 1)
-    assert {threads for *_, threads in counts(programme)} == {1}
+    runs_plan = after(known, [ran(seconds, nodes=1, ranks_per_node=ranks, threads_per_rank=1) for ranks, seconds in times.items()])
+    assert counts(runs_plan)[0] == (2, 48, 1)
+    assert {threads for *_, threads in counts(runs_plan)} == {1}
 
 
 @pytest.mark.parametrize(
@@ -223,17 +223,17 @@ def test_a_program_of_single_threads_is_not_tried_with_more(known: Known) -> Non
 def test_a_program_with_openmp_alone_is_tried_with_fewer_threads(known: Known, times: dict[int, float], next_threads: list[int]) -> None:
     """Threads that share a socket may be the faster ones; fewer still are tried only if that helped."""
     runs = [ran(seconds, nodes=1, ranks_per_node=1, threads_per_rank=threads) for threads, seconds in times.items()]
-    programme = after(known, runs, optimisation={"app_type": "hpc", "hpc": {"openmp": {}}})
-    assert counts(programme) == [(1, 1, threads) for threads in next_threads]
+    runs_plan = after(known, runs, optimisation={"app_type": "hpc", "hpc": {"openmp": {}}})
+    assert counts(runs_plan) == [(1, 1, threads) for threads in next_threads]
 
 
 def test_a_run_on_gpus_has_the_cores_of_the_choice(known: Known) -> None:
     """Its ranks, which have a thread each, share those that go with the GPUs; else it would measure another run."""
     asked, facts = example("resnet50-gpu-cluster"), known("resnet50")
-    programme = next_runs(asked, facts, most=1)
+    runs_plan = next_runs(asked, facts, most=1)
     scripts = (
         optimise(asked, facts).texts.job_script,
-        measurement(asked, facts, programme.decision, programme.proposals[0].index).texts.job_script,
+        measurement(asked, facts, runs_plan.decision, runs_plan.proposals[0].index).texts.job_script,
     )
     cores = [re.findall(r"#SBATCH --cpus-per-task=(\d+)", script) for script in scripts]
     assert cores == [["12"], ["12"]]
@@ -249,10 +249,10 @@ def test_a_run_for_a_job_array_is_one_job_of_it(known: Known) -> None:
 def test_given_counts_leave_the_sizes(known: Known) -> None:
     """With the layout given and few sizes known, all runs are of that layout, and one is near what will be chosen."""
     given = request(**LAYOUT)
-    programme = next_runs(given, shortened(known, 8))
-    low, high = programme.likely[0].nodes
-    assert {each[1:] for each in counts(programme)} == {(4, 12)}
-    assert any(low / 2 <= nodes <= 2 * high for nodes, *_ in counts(programme))
+    runs_plan = next_runs(given, shortened(known, 8))
+    low, high = runs_plan.likely[0].nodes
+    assert {each[1:] for each in counts(runs_plan)} == {(4, 12)}
+    assert any(low / 2 <= nodes <= 2 * high for nodes, *_ in counts(runs_plan))
 
 
 def test_a_compiler_left_to_the_evidence_is_tried(many: Facts) -> None:
@@ -266,10 +266,10 @@ def test_a_compiler_left_to_the_evidence_is_tried(many: Facts) -> None:
 def test_a_compiler_that_no_image_has_is_not_tried(value: Any, few: Facts) -> None:
     """Its script would run without it, and record another run than the one that was proposed."""
     framework = {"config": {"distributed_training": True}, "tensorflow": {"distribution": "horovod", "xla": value}}
-    programme = next_runs(request(optimisation__ai_training=framework), few)
-    assert programme.proposals
-    assert {one.choice.configuration.compiler for one in programme.proposals} == {None}
-    told = [one.message for one in programme.warnings if "contains xla; the job runs without it" in one.message]
+    runs_plan = next_runs(request(optimisation__ai_training=framework), few)
+    assert runs_plan.proposals
+    assert {one.choice.configuration.compiler for one in runs_plan.proposals} == {None}
+    told = [one.message for one in runs_plan.warnings if "contains xla; the job runs without it" in one.message]
     assert len(told) == (value is True)
 
 
@@ -296,10 +296,10 @@ def test_the_pair_that_the_decision_asks_for_comes_first(known: Known, nodes: in
     asked, facts = switched({"xla": "auto"}, nodes), replace(known(None), models=fit(epochs()))
     line = next(text for text in optimise(asked, facts).plan.decisions if text.startswith("xla: "))
     assert line.endswith(f"compare one run with it and one without it on {nodes} nodes of hlrs-testbed")
-    programme = next_runs(asked, facts)
-    first = [one.choice.configuration for one in programme.proposals[: len(proposed)]]
+    runs_plan = next_runs(asked, facts)
+    first = [one.choice.configuration for one in runs_plan.proposals[: len(proposed)]]
     assert [(one.nodes, one.compiler) for one in first] == proposed
-    scripts = [measurement(asked, facts, programme.decision, one.index).texts.job_script for one in programme.proposals[: len(proposed)]]
+    scripts = [measurement(asked, facts, runs_plan.decision, one.index).texts.job_script for one in runs_plan.proposals[: len(proposed)]]
     assert ["TF_XLA_FLAGS=" in script for script in scripts] == [compiler == "xla" for _, compiler in proposed]
 
 
@@ -333,15 +333,15 @@ def test_the_interval_of_the_decision_is_that_of_the_whole_time(known: Known) ->
 def test_a_run_is_of_the_problem_of_the_request(known: Known) -> None:
     """Its result would else be one of no problem."""
     asked, facts = switched({}, params={"cells": 64}), replace(known(None), models=fit(epochs(nodes=(1, 2), params={"cells": "64"})))
-    programme = next_runs(asked, facts, 1)
-    assert '"params.cells": "64"' in measurement(asked, facts, programme.decision, programme.proposals[0].index).texts.job_script
+    runs_plan = next_runs(asked, facts, 1)
+    assert '"params.cells": "64"' in measurement(asked, facts, runs_plan.decision, runs_plan.proposals[0].index).texts.job_script
 
 
 def test_a_pair_in_one_precision_of_two_is_planned_in_it(known: Known) -> None:
     """Half precision was measured: the run without it is one in single precision."""
     asked, facts = switched({}, 3, precision="auto"), replace(known(None), models=fit(epochs(precision="fp16")))
-    programme = next_runs(asked, facts)
-    made = [measurement(asked, facts, programme.decision, one.index) for one in programme.proposals[:2]]
+    runs_plan = next_runs(asked, facts)
+    made = [measurement(asked, facts, runs_plan.decision, one.index) for one in runs_plan.proposals[:2]]
     assert [one.plan.configuration.precision for one in made] == ["fp16", "fp32"]
     assert ['"precision": "fp32"' in one.texts.job_script for one in made] == [False, True]
 
@@ -351,9 +351,9 @@ def test_a_run_of_a_source_build_is_recorded_as_one(known: Known) -> None:
     training = switched({}, 1)
     asked = training.changed(optimisation={"enable_opt_build": "auto"})
     facts = replace(known(None), models=fit(epochs(nodes=(2, 4))))
-    programme = next_runs(asked, facts)
-    built = next(one for one in programme.proposals if one.choice.configuration.opt_build)
-    made = measurement(asked, facts, programme.decision, built.index)
+    runs_plan = next_runs(asked, facts)
+    built = next(one for one in runs_plan.proposals if one.choice.configuration.opt_build)
+    made = measurement(asked, facts, runs_plan.decision, built.index)
     assert made.plan.configuration.opt_build is None
     assert '"params.build": "opt-build"' in made.texts.job_script
     assert "opt-build" in str(made.plan.image or made.plan.recipe)
@@ -369,7 +369,7 @@ def test_times_with_a_switch_are_those_of_an_answer(known: Known) -> None:
 
 
 def test_a_switch_that_no_image_has_is_neither_asked_for_nor_proposed(known: Known) -> None:
-    """The line and the programme agree."""
+    """The line and the runs_plan agree."""
     asked, facts = switched({"version": "1.*", "ngraph": "auto", "distribution": "horovod"}, 3), replace(known(None), models=fit(epochs()))
     why = "no suitable image of tensorflow contains ngraph"
     assert f"ngraph: off, because {why}" in optimise(asked, facts).plan.decisions
@@ -392,9 +392,9 @@ def test_every_run_narrows_the_interval_of_the_decision(after_few: MeasurementPl
 
 def test_the_budget_holds(few: Facts) -> None:
     """For all runs together, including their starts; a note if the budget is too small for any."""
-    programme = next_runs(request(), few, 5, 50.0)
-    assert 0 < sum(one.node_hours or 0 for one in programme.proposals) <= 50
-    assert programme.notes == ("after these, no run narrows the interval of the decision by 2% or more within 50 node-hours",)
+    runs_plan = next_runs(request(), few, 5, 50.0)
+    assert 0 < sum(one.node_hours or 0 for one in runs_plan.proposals) <= 50
+    assert runs_plan.notes == ("after these, no run narrows the interval of the decision by 2% or more within 50 node-hours",)
     none = next_runs(request(), few, 5, 1.0)
     assert (none.proposals, none.notes[0]) == ((), "no run narrows the interval of the decision by 2% or more within 1 node-hours")
 
@@ -431,25 +431,25 @@ def test_the_same_question_has_the_same_answer(few: Facts, after_few: Measuremen
 def test_scripts_measure_what_is_proposed(few: Facts) -> None:
     """Counts, MPI and compiler of the plan are the proposal's; constraints that a measurement need not meet are gone."""
     asked = request(optimisation__ai_training={"config": {"distributed_training": True}, "tensorflow": {"xla": "auto"}})
-    programme = next_runs(asked, few)
-    for proposal in programme.proposals:
-        made, wanted = measurement(asked, few, programme.decision, proposal.index), proposal.choice.configuration
+    runs_plan = next_runs(asked, few)
+    for proposal in runs_plan.proposals:
+        made, wanted = measurement(asked, few, runs_plan.decision, proposal.index), proposal.choice.configuration
         names = ("nodes", "ranks_per_node", "threads_per_rank", "mpi_from", "compiler")
         assert [getattr(made.plan.configuration, name) for name in names] == [getattr(wanted, name) for name in names]
         assert f"#SBATCH --nodes={wanted.nodes}\n" in made.texts.job_script
-    assert len(programme.proposals) >= 3
+    assert len(runs_plan.proposals) >= 3
 
 
 def test_a_measured_layout_is_measured_as_it_was(known: Known) -> None:
     """Two of the layouts have the same counts and differ in whose MPI starts them: each script has its own."""
     facts = known("3dgan")
-    programme = next_runs(request(), facts)
-    scored = programme.decision.scored
-    alike = [place for place, shape in enumerate(programme.decision.candidates.shapes) if shape.layout.ranks_per_node == 4]
+    runs_plan = next_runs(request(), facts)
+    scored = runs_plan.decision.scored
+    alike = [place for place, shape in enumerate(runs_plan.decision.candidates.shapes) if shape.layout.ranks_per_node == 4]
     places = [int(np.flatnonzero(scored.shape == shape)[0]) for shape in alike]
-    runs = [Proposal(place, choice_of(programme.decision, place)) for place in places]
+    runs = [Proposal(place, choice_of(runs_plan.decision, place)) for place in places]
     assert {run.choice.configuration.mpi_from for run in runs} == {"host", "container"}
-    made = [measurement(request(), facts, programme.decision, run.index) for run in runs]
+    made = [measurement(request(), facts, runs_plan.decision, run.index) for run in runs]
     assert [one.plan.configuration.mpi_from for one in made] == [run.choice.configuration.mpi_from for run in runs]
 
 
@@ -459,10 +459,10 @@ def test_variants_of_the_same_counts_have_each_a_result_file(few: Facts, other: 
     (curve,) = few.models
     facts = replace(few, models=(curve, curve.model_copy(update={"series": curve.series.model_copy(update=other)})))
     asked = request(application__result_file="measured.json")
-    programme = next_runs(asked, facts)
-    scored = programme.decision.scored
-    runs = [Proposal(place, choice_of(programme.decision, place)) for place in map(int, np.flatnonzero(scored.nodes == 16))]
-    scripts = [measurement(asked, facts, programme.decision, run.index).texts.job_script for run in runs]
+    runs_plan = next_runs(asked, facts)
+    scored = runs_plan.decision.scored
+    runs = [Proposal(place, choice_of(runs_plan.decision, place)) for place in map(int, np.flatnonzero(scored.nodes == 16))]
+    scripts = [measurement(asked, facts, runs_plan.decision, run.index).texts.job_script for run in runs]
     names = {name for script in scripts for name in re.findall(r'^MODAK_RESULT="\$\{MODAK_HERE\}"/(.*)', script, re.MULTILINE)}
     assert len(names) == len(runs) == 5
 
@@ -470,18 +470,18 @@ def test_variants_of_the_same_counts_have_each_a_result_file(few: Facts, other: 
 def test_what_nobody_has_run_is_looked_at_first(known: Known) -> None:
     """The smallest sizes, then other layouts on a node, with no number where there is none."""
     asked = request(optimisation__workload={"application": "unheard-of"})
-    programme = next_runs(asked, known("unheard-of"))
-    assert counts(programme) == [(1, 2, 24), (2, 2, 24), (4, 2, 24), (1, 12, 4), (1, 1, 48)]
-    assert programme.half_width is None
-    assert {one.choice.prediction.basis for one in programme.proposals} == {"none"}
+    runs_plan = next_runs(asked, known("unheard-of"))
+    assert counts(runs_plan) == [(1, 2, 24), (2, 2, 24), (4, 2, 24), (1, 12, 4), (1, 1, 48)]
+    assert runs_plan.half_width is None
+    assert {one.choice.prediction.basis for one in runs_plan.proposals} == {"none"}
 
 
 def test_a_hybrid_program_is_first_run_with_a_few_threads_for_each_rank(known: Known) -> None:
     """The layout between the others tells most of how they scale."""
     asked = {"app_type": "hpc", "hpc": {"mpi": {}, "openmp": {}}}
     job = {"target": {"name": "supermuc-ng"}, "application": {"app_tag": "solver", "app_type": "mpi"}, "optimisation": asked}
-    programme = next_runs(normalise({"job": job}).request, known("nobody-ran-this"))
-    assert counts(programme) == [(1, 12, 4), (2, 12, 4), (4, 12, 4), (1, 48, 1), (1, 2, 24)]
+    runs_plan = next_runs(normalise({"job": job}).request, known("nobody-ran-this"))
+    assert counts(runs_plan) == [(1, 12, 4), (2, 12, 4), (4, 12, 4), (1, 48, 1), (1, 2, 24)]
 
 
 @pytest.mark.parametrize(
@@ -502,9 +502,9 @@ def test_a_long_run_is_said_to_tell_no_more_than_a_short_one(
     """The speed of a program, which it prints, is known after a while; a whole run each time would be dear."""
     rate = {"ranks_per_node": 48, "threads_per_rank": 1, "metric": "throughput", "unit": "ns/day"}
     runs = [ran(86400 * nodes / seconds, nodes=nodes, **rate) for nodes in (1, 2)] if seconds else []
-    programme = after(known, runs, application__app_type="mpi", optimisation={**HYBRID, "workload": work})
-    assert [told in note for note in programme.notes if told and "shorter run" in note] == ([True] if told else [])
-    assert any("shorter run" in note for note in programme.notes) is bool(told)
+    runs_plan = after(known, runs, application__app_type="mpi", optimisation={**HYBRID, "workload": work})
+    assert [told in note for note in runs_plan.notes if told and "shorter run" in note] == ([True] if told else [])
+    assert any("shorter run" in note for note in runs_plan.notes) is bool(told)
 
 
 @pytest.mark.parametrize(("log", "warned"), [("log.lammps", True), ("log.${SLURM_JOB_ID}", False), ("${MODAK_SCRATCH}/log", False)])
@@ -611,14 +611,14 @@ def test_runs_that_torchrun_starts_have_no_mpi_library(known: Known) -> None:
 @pytest.mark.parametrize("most", [1, 2])
 def test_as_many_runs_as_were_asked_for_are_not_called_the_last(most: int, known: Known) -> None:
     """Further ones may narrow the interval, too."""
-    programme = next_runs(request(), shortened(known, 16), most)
-    assert (len(programme.proposals), programme.notes) == (most, ())
+    runs_plan = next_runs(request(), shortened(known, 16), most)
+    assert (len(runs_plan.proposals), runs_plan.notes) == (most, ())
 
 
 def test_an_application_that_nobody_ran_is_said_to_be_one(known: Known) -> None:
     """Its first runs are no answer to what is not known."""
-    programme = next_runs(request(optimisation__workload={"application": "nobody-ran-this"}), known("nobody-ran-this"))
-    assert programme.notes == ("there is no usable result of this application: these runs give a first look at how it scales",)
+    runs_plan = next_runs(request(optimisation__workload={"application": "nobody-ran-this"}), known("nobody-ran-this"))
+    assert runs_plan.notes == ("there is no usable result of this application: these runs give a first look at how it scales",)
     facts = replace(known("nobody-ran-this"), similar_application="somebody-ran-this")
     (note,) = next_runs(request(optimisation__workload={"application": "nobody-ran-this"}), facts).notes
     assert note.startswith("there is no usable result of this application (there are results of 'somebody-ran-this'): these")
@@ -627,9 +627,9 @@ def test_an_application_that_nobody_ran_is_said_to_be_one(known: Known) -> None:
 def test_rates_that_give_no_time_are_not_called_unusable(known: Known) -> None:
     """The warning names what the request would have to give, as in an answer."""
     models = fit(ran(100.0 * n, nodes=n, metric="throughput", unit="samples/s") for n in (1, 2, 4))
-    programme = next_runs(request(optimisation__workload={"application": "solver"}), replace(known(None), models=models))
-    assert ([one.field for one in programme.warnings], programme.notes) == (["optimisation.workload.samples"], ())
-    assert programme.proposals == ()
+    runs_plan = next_runs(request(optimisation__workload={"application": "solver"}), replace(known(None), models=models))
+    assert ([one.field for one in runs_plan.warnings], runs_plan.notes) == (["optimisation.workload.samples"], ())
+    assert runs_plan.proposals == ()
 
 
 def test_of_several_data_sets_those_runs_are_proposed_that_tell_of_the_one_which_is_asked(known: Known) -> None:
@@ -657,9 +657,9 @@ def test_an_efficiency_that_does_not_bind_the_choice_does_not_bind_the_draws(kno
     """With the counts given, an answer keeps them, and says so: a fast layout is not less likely because it misses the efficiency, too."""
     given = {"job_options__node_count": 512}
     asked = request(**given, optimisation__objective={}, application__minimal_efficiency=0.97)
-    programme, free = next_runs(asked, known("3dgan")), next_runs(request(**given, optimisation__objective={}), known("3dgan"))
-    assert [one.probability for one in programme.likely] == pytest.approx([one.probability for one in free.likely], abs=0.05)
-    assert [one.field for one in programme.warnings] == ["application.minimal_efficiency"]
+    runs_plan, free = next_runs(asked, known("3dgan")), next_runs(request(**given, optimisation__objective={}), known("3dgan"))
+    assert [one.probability for one in runs_plan.likely] == pytest.approx([one.probability for one in free.likely], abs=0.05)
+    assert [one.field for one in runs_plan.warnings] == ["application.minimal_efficiency"]
 
 
 def test_an_objective_that_needs_a_figure_of_the_system_is_said_not_to_be_met(known: Known) -> None:

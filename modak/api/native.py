@@ -78,8 +78,8 @@ def add_routes(app: FastAPI) -> None:
     add("/results", results, responses=listed, methods=["GET"], tags=["data"], summary="Measured results", openapi_extra=FILTERS)
     compared = json_response(ref("comparison"))
     add("/comparisons", comparisons, responses=compared, methods=["GET"], tags=["data"], summary="Compare results", openapi_extra=FILTERS)
-    proof, drawn = json_response(ref("evaluation")), json_response(ref("lines"))
-    add("/evaluations", evaluations, responses=proof, methods=["GET"], tags=["data"], summary="Errors of the models on hidden results")
+    evaluation, drawn = json_response(ref("evaluation")), json_response(ref("lines"))
+    add("/evaluations", evaluations, responses=evaluation, methods=["GET"], tags=["data"], summary="Errors of the models on hidden results")
     add("/lines", lines, responses=drawn, methods=["GET"], tags=["data"], summary="The numbers of a plot")
     for kind in (*KEYS, "models"):
         add_listing(app, kind)

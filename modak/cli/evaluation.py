@@ -42,12 +42,12 @@ def evaluate(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--holdout") from None
     with show.progress("evaluating"):
-        proof = common.client().evaluate(holdout=holdout, application=application, system=system, level=level)
+        report = common.client().evaluate(holdout=holdout, application=application, system=system, level=level)
     if as_json:
-        show.document(proof)
+        show.document(report)
     else:
-        show.note(*proof["notes"])
-        _proof(proof)
+        show.note(*report["notes"])
+        _print_report(report)
 
 
 def plot(
@@ -95,32 +95,32 @@ def _write(path: Path, content: bytes) -> None:
         stream.buffer.write(content)
 
 
-def _proof(proof: Mapping[str, Any]) -> None:
+def _print_report(report: Mapping[str, Any]) -> None:
     from modak.perfmodel.predict import FAR_DOUBLINGS
 
-    typer.echo(show.folded(_hidden(proof), "", "  "))
-    if proof["far"]:
+    typer.echo(show.folded(_hidden(report), "", "  "))
+    if report["far"]:
         beyond = f"more than {FAR_DOUBLINGS:g} doublings beyond what is shown"
-        typer.echo(f"warning: {counted(proof['far'], 'prediction')} {beyond}: a guess each", err=True)
+        typer.echo(f"warning: {counted(report['far'], 'prediction')} {beyond}: a guess each", err=True)
     typer.echo(show.folded("errors: absolute, relative to the measured cost (seconds, or the inverse of a throughput)", "", "  "))
     typer.echo(show.folded("size that keeps 75%: how often the largest size with 75% of the smallest size's efficiency is found", "", "  "))
     typer.echo()
-    show.table(FIGURES, [_figures(model) for model in proof["models"]])
-    for model in proof["models"]:
+    show.table(FIGURES, [_figures(model) for model in report["models"]])
+    for model in report["models"]:
         if model["bins"]:
             typer.echo()
-            show.heading(f"{percent(proof['level'])} intervals: {model['name']}")
+            show.heading(f"{percent(report['level'])} intervals: {model['name']}")
             show.table(BINS, [_bin(one) for one in model["bins"]])
 
 
-def _hidden(proof: Mapping[str, Any]) -> str:
+def _hidden(report: Mapping[str, Any]) -> str:
     from modak.perfmodel.validation.holdout import PROBLEM
 
-    done, left_out = f"{counted(proof['series'], 'curve')}, {counted(proof['predictions'], 'prediction')}", proof["left_out"]
-    if proof["holdout"] == PROBLEM:
+    done, left_out = f"{counted(report['series'], 'curve')}, {counted(report['predictions'], 'prediction')}", report["left_out"]
+    if report["holdout"] == PROBLEM:
         rest = f"; {left_out} without a trend over their problem size left out" if left_out else ""
         return f"hidden: each problem size in turn, on all systems and in all layouts: {done}{rest}"
-    largest = proof["holdout"].partition(":")[2]
+    largest = report["holdout"].partition(":")[2]
     hidden = f"the largest {counted(int(largest), 'size')}" if largest else "each inner size in turn"
     return f"hidden: {hidden} of {done}" + (f"; {left_out} with too few sizes left out" if left_out else "")
 

@@ -45,7 +45,7 @@ def plan(
     if as_json:
         show.document(answer)
         return
-    _programme(answer)
+    _print_proposals(answer)
     show.warn(answer["warnings"])
 
 
@@ -67,7 +67,7 @@ def calibration(
         show.note(*answer["notes"])
 
 
-def _programme(answer: Mapping[str, Any]) -> None:
+def _print_proposals(answer: Mapping[str, Any]) -> None:
     if answer["likely"]:
         show.heading("What may be the right choice (probability that the layout is the best one, not that its time is right)")
         show.table(LIKELY, [(share(one["probability"]), *_run(one, _range(one["nodes"]))) for one in answer["likely"]])
