@@ -369,7 +369,7 @@ def test_times_with_a_switch_are_those_of_an_answer(known: Known) -> None:
 
 
 def test_a_switch_that_no_image_has_is_neither_asked_for_nor_proposed(known: Known) -> None:
-    """The line and the runs_plan agree."""
+    """The line and the plan agree."""
     asked, facts = switched({"version": "1.*", "ngraph": "auto", "distribution": "horovod"}, 3), replace(known(None), models=fit(epochs()))
     why = "no suitable image of tensorflow contains ngraph"
     assert f"ngraph: off, because {why}" in optimise(asked, facts).plan.decisions

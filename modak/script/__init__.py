@@ -1,2 +1,1 @@
-"""How a job is written for bash and for its scheduler. :mod:`modak.script.job` assembles a script, :mod:`modak.script.checker` checks
-it."""
+"""How a job is written for bash and its scheduler. :mod:`modak.script.job` assembles a script, :mod:`modak.script.checker` checks it."""

@@ -1,4 +1,4 @@
-"""The EXIT trap of a script, whatever ends it: ``modak-result-JOB.json`` is written, and the job's own directory is removed.
+"""What the EXIT trap of a script does, whatever ends it: ``modak-result-JOB.json`` is written, and the job's own directory is removed.
 
 Nothing here can fail the job: errors are ignored, and the exit status is that of the run. ``@NAME@`` in a text is put in by
 :func:`modak.script.shelltext.with_parts`, and a line that ends with ``@kind@`` is there for some kinds of jobs (``with_lines``).
