@@ -29,6 +29,9 @@ from modak.facts import Layout, SeriesKey
 from modak.facts.results import FLAGS, NUMBERS
 from modak.schemas import Schema
 
+NUMBER_OR_NULL: Final[Schema] = {"type": ["number", "null"]}
+TEXT_OR_NULL: Final[Schema] = {"type": ["string", "null"]}
+
 
 def components() -> dict[str, Schema]:
     """The components that routes refer to, beside the kinds of :mod:`modak.schemas`."""
@@ -118,17 +121,16 @@ def _predictions() -> Schema:
 
 def _predicted_row() -> Schema:
     """The columns of the row that was sent, and those that are predicted."""
-    number_or_null, text_or_null = {"type": ["number", "null"]}, {"type": ["string", "null"]}
     return _row(
         "the row as it was sent, `params.NAME` as text, and what is predicted; null: an empty cell, or no prediction",
-        predicted={**number_or_null, "description": "in `unit`"},
-        lower={**number_or_null, "description": "lower end of the interval, in `unit`"},
-        upper={**number_or_null, "description": "upper end of the interval, in `unit`"},
-        unit={**text_or_null, "description": "the row's own, or that of the metric"},
+        predicted={**NUMBER_OR_NULL, "description": "in `unit`"},
+        lower={**NUMBER_OR_NULL, "description": "lower end of the interval, in `unit`"},
+        upper={**NUMBER_OR_NULL, "description": "upper end of the interval, in `unit`"},
+        unit={**TEXT_OR_NULL, "description": "the row's own, or that of the metric"},
         basis=schemas.components("response")["Prediction"]["properties"]["basis"],
-        model={**text_or_null, "description": "what says so"},
+        model={**TEXT_OR_NULL, "description": "what says so"},
         results_used=whole("how many measured results it rests on"),
-        extrapolation={**number_or_null, "description": "doublings beyond the measured sizes"},
+        extrapolation={**NUMBER_OR_NULL, "description": "doublings beyond the measured sizes"},
     )
 
 
@@ -136,11 +138,10 @@ def _row(description: str, **further: Schema) -> Schema:
     """A row of a table that was sent, with further columns."""
     counts = (*Layout.model_fields, *NUMBERS, *FLAGS)
     columns = schemas.components("points")["points"]["properties"]
-    text_or_null = {"type": ["string", "null"]}
-    sent = {name: column if name in counts else {**column, **text_or_null} for name, column in columns.items() if name != "params"}
+    sent = {name: column if name in counts else {**column, **TEXT_OR_NULL} for name, column in columns.items() if name != "params"}
     return {
         "type": "object",
-        "additionalProperties": text_or_null,
+        "additionalProperties": TEXT_OR_NULL,
         "description": description,
         "required": list(further),
         "properties": {**sent, **further},
@@ -166,7 +167,7 @@ def _proposals() -> Schema:
     )
     return object_of(
         likely=list_of(likely, "what may be the right choice, the most probable first"),
-        interval={"type": ["number", "null"], "description": "of the decision today, a factor either way; null: nothing is predicted"},
+        interval={**NUMBER_OR_NULL, "description": "of the decision today, a factor either way; null: nothing is predicted"},
         runs=list_of(run, "in the order in which to measure them; their node-hours count the start of the job"),
         node_hours=number("of all runs together"),
         notes=list_of(TEXT, "what else to know"),
@@ -240,7 +241,7 @@ _COMPARED: Final = object_of(
     medians=list_of(NUMBER, "of the one and of the other, in base units") | _TWO,
     counts=list_of(INTEGER, "runs of the one and of the other") | _TWO,
     ratio=number("the other's median divided by the one's"),
-    better={"type": ["string", "null"], "description": "the better value; null: the medians are equal"},
+    better={**TEXT_OR_NULL, "description": "the better value; null: the medians are equal"},
     beyond_noise={"type": ["boolean", "null"], "description": "whether repeats scatter less (95%); null: nothing was repeated"},
 )
 _SHIFT: Final = object_of(
@@ -284,7 +285,7 @@ _BIN: Final = object_of(
 _ACCURACY: Final = object_of(
     name=text("of the model"),
     errors=_ERRORS,
-    decisions={"type": ["number", "null"], "description": "how often the largest size with 75% efficiency is found; null: not asked"},
+    decisions={**NUMBER_OR_NULL, "description": "how often the largest size with 75% efficiency is found; null: not asked"},
     coverage={"anyOf": [_COVERAGE, {"type": "null"}], "description": "of its intervals; null: it has none"},
     bins=list_of(_BIN, "by doublings beyond the shown sizes"),
 )
@@ -314,7 +315,7 @@ _LINE: Final = object_of(
     upper=list_of(NUMBER, "upper end"),
     perfect=list_of(NUMBER, "perfect scaling from the smallest measured size"),
     shifted={
-        "type": ["string", "null"],
+        **TEXT_OR_NULL,
         "description": "what runs take since a day, to which values from before are scaled; null: they are not",
     },
 )
