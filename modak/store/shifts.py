@@ -182,14 +182,14 @@ def _note(
     def steps(shown: str | None, application: str, of_series: Sequence[Configuration], before: Sequence[bool] | None) -> str | None:
         """What is noted with a series of which results are from ``before`` these shifts (``None``: it has none), and so much is ``shown``
         now. Of an application that is not looked at, its own stay."""
-        there = [shift for shift, before_it in zip(found, before or (), strict=False) if before_it and shift[0] in (None, application)]
-        unsure = [(name, shift, error) for name, shift in there if (error := shift.unsure(of_series, application)) is not None]
-        noted = [_Step(*step) for step in json.loads(shown or "[]")]
+        concern = [shift for shift, before_it in zip(found, before or (), strict=False) if before_it and shift[0] in (None, application)]
+        unsure = [(name, shift, error) for name, shift in concern if (error := shift.unsure(of_series, application)) is not None]
+        known = [_Step(*step) for step in json.loads(shown or "[]")]
         if before is not None and application not in looked_at and not any(name is None for name, _ in found):
-            now = [step for step in noted if not step.of_all]
+            now = [step for step in known if not step.of_all]
         else:
             now = [_Step(shift.day, shift.ratio, error, name is None) for name, shift, error in unsure]
-            if _are_noted(noted, now, [shift for _, shift, _ in unsure]):
+            if _are_noted(known, now, [shift for _, shift, _ in unsure]):
                 return shown
         return json.dumps(now) if now else None
 
@@ -201,9 +201,9 @@ def _note(
         if told != shown:
             changed.append({"number": number, "steps": told})
     if changed:
-        now = select(meta.c.number).scalar_subquery()
-        noted = update(series).where(series.c.id == bindparam("number"))
-        connection.execute(noted.values(shifts=bindparam("steps"), changed=now), changed)
+        at = select(meta.c.number).scalar_subquery()
+        each = update(series).where(series.c.id == bindparam("number"))
+        connection.execute(each.values(shifts=bindparam("steps"), changed=at), changed)
 
 
 def _are_noted(noted: Sequence[_Step], now: Sequence[_Step], shifts: Sequence[Shift]) -> bool:
