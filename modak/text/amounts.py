@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,42 +10,32 @@ from typing import Any
 def format_duration(seconds: float | None) -> str:
     """A length of time with three digits: no prediction has more.
 
-    >>> (
-    ...     format_duration(0.25),
-    ...     format_duration(75),
-    ...     format_duration(129),
-    ...     format_duration(3292),
-    ...     format_duration(9060),
-    ...     format_duration(100000),
-    ... )
-    ('0.25 s', '75 s', '2 min 9 s', '54.9 min', '2 h 31 min', '27.8 h')
+    >>> format_duration(0.25), format_duration(116), format_duration(3292), format_duration(9060)
+    ('0.25 s', '116 s', '54.9 min', '2.52 h')
     """
     if seconds is None:
         return "unknown"
-    if seconds < 120:
-        return f"{format_number(seconds)} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 10:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    if minutes < 120:
-        return f"{format_number(round(seconds) / 60)} min"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    if hours < 10:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    return f"{format_number(seconds / 3600)} h"
+    unit, length = _time_unit(seconds)
+    return f"{format_number(seconds / length)} {unit}"
 
 
 def spans(least: float | None, most: float | None) -> str:
-    """From one length of time to another one.
+    """From one length of time to another one, in the unit of those between them.
 
-    >>> spans(3007, 3604), spans(103, 192), spans(132, 192), spans(None, None)
-    ('50.1 – 60.1 min', '103 s – 3 min 12 s', '2 min 12 s – 3 min 12 s', '')
+    >>> spans(3007, 3604), spans(103, 192), spans(250, 400), spans(None, None)
+    ('50.1 – 60.1 min', '103 – 192 s', '4.17 – 6.67 min', '')
     """
     if least is None or most is None:
         return ""
-    first, last = format_duration(least), format_duration(most)
-    number, *units = first.split(" ")
-    return f"{number if units == last.split(' ')[1:] and len(units) == 1 else first} – {last}"
+    unit, length = _time_unit(math.sqrt(least * most))
+    return f"{format_number(least / length)} – {format_number(most / length)} {unit}"
+
+
+def _time_unit(seconds: float) -> tuple[str, int]:
+    """The unit in which a length of time is written, and its seconds."""
+    if seconds < 300:
+        return "s", 1
+    return ("min", 60) if seconds < 7200 else ("h", 3600)
 
 
 def format_bytes(number: float) -> str:

@@ -139,7 +139,7 @@ def test_where_start_up_takes_most_of_every_size_the_fewest_nodes_are_said_to_be
     """A run of 100 seconds on one node has less than half of its time for work: no size is then said to be ruled out for that."""
     ranking = rank(scored(work=80.0), Objective())
     assert ranking.order == (0,)
-    told = "on the fewest nodes, because no size has a parallel efficiency >= 0.5 including 2 min for the job to start"
+    told = "on the fewest nodes, because no size has a parallel efficiency >= 0.5 including 120 s for the job to start"
     assert told in ranking.decisions[0]
     assert not ranking.by_default
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from modak.service import open_service
 from modak.settings import Settings
-from modak.text.amounts import cell, format_duration
+from modak.text.amounts import cell, format_duration, spans
 from tests.conftest import ANEW, ROOT
 from tests.test_readme import printed
 
@@ -42,7 +42,7 @@ def cells(one: Mapping[str, Any]) -> tuple[str, ...]:
     ends = (
         "" if nodes["lower"] == nodes.get("upper") else f" ({nodes['lower']:.0f} – {cell(nodes['upper']) if nodes.get('upper') else '…'})"
     )
-    interval = f"{format_duration(time['lower'])} – {format_duration(time['upper'])}"
+    interval = spans(time["lower"], time["upper"])
     network = one["network"]["needed"].partition(",")[0]
     return (
         f"`{one['partition']}`",

@@ -15,7 +15,7 @@ MODEL: listings.Item = {
 @pytest.mark.parametrize(
     ("cells", "numbers"),
     [
-        (["54 min 42 s", "3.2%", "4–512", ""], True),
+        (["54.7 min", "3.2%", "4–512", ""], True),
         (["1.81 x the time, 0.90 x the node-hours of the choice"], False),
         (["3dgan"], False),
         ([], False),
