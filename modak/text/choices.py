@@ -24,7 +24,7 @@ COLUMNS: Final = (
 """What :func:`row` tells of a choice."""
 VARIANT: Final = (
     *("framework_version", "compiler", "precision", "mpi", "mpi_from", "numa_mode", "hyperthreads"),
-    *("runtime", "batch_size", "global_batch", "workers", "opt_build"),
+    *("runtime", "batch_size", "global_batch", "opt_build"),
 )
 """What makes a configuration beside its layout."""
 
@@ -53,9 +53,11 @@ def configuration(made: Mapping[str, Any]) -> dict[str, str]:
     chosen, prediction = made["configuration"], made["prediction"]
     counts = ((chosen["nodes"], "node"), (chosen["ranks_per_node"], "rank"), (chosen["threads_per_rank"], "thread"))
     layout = " × ".join(counted(number, what) for number, what in counts)
-    gpus = chosen.get("gpus_per_node")
+    gpus, fewer = chosen.get("gpus_per_node"), chosen.get("total_ranks")
     shown = {
-        "layout": layout + (f", {counted(gpus, 'GPU')} per node" if gpus else ""),
+        "layout": layout
+        + (f", {counted(gpus, 'GPU')} per node" if gpus else "")
+        + (f", {counted(fewer, 'rank')} in total" if fewer else ""),
         "predicted time": predicted(prediction),
         **{
             name: _spent(made.get(field), prediction, unit, _charged(made) if field == "node_hours" else "")
