@@ -191,19 +191,23 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     """The known name that is probably meant by ``name``; ``None``: no known name is similar.
 
     First choice is a name that differs only in case and separators, then one with additional words (``A100``), one with a similar
-    spelling, one with fewer words (``NVIDIA T4``), and one with the same number, if that is not a small part (``Tesla V100``).
+    spelling or the same letters, one with fewer words (``NVIDIA T4``), and one with the same number, if that is not a small part
+    (``Tesla V100``).
 
     >>> nearest_name("A100", ["a100-sxm4-40gb", "t4"]), nearest_name("NVIDIA T4", ["a100-sxm4-40gb", "t4"]), nearest_name("cray", ["slurm"])
     ('a100-sxm4-40gb', 't4', None)
+    >>> nearest_name("lfs", ["flux", "lsf"]), nearest_name("degub", ["debug"]), nearest_name("numpyro", ["neuron"])
+    ('lsf', 'debug', None)
     """
     words_of = {each: words for each in known if (words := _words(each))}
     words = _words(name)
     word_set = set(words)
-    similar = get_close_matches("-".join(words), map("-".join, words_of.values()), n=1, cutoff=0.6)
+    similar = get_close_matches("-".join(words), map("-".join, words_of.values()), n=1, cutoff=0.7)  # 0.6 takes numpyro for neuron
+    letters = sorted("".join(words))
     ways: tuple[Callable[[Sequence[str]], float], ...] = (  # each returns how well a name fits; 0: not at all
         lambda theirs: "".join(theirs) == "".join(words),
         lambda theirs: word_set.issubset(theirs) / len(theirs),
-        lambda theirs: ["-".join(theirs)] == similar,
+        lambda theirs: ["-".join(theirs)] == similar or sorted("".join(theirs)) == letters,
         lambda theirs: word_set.issuperset(theirs) * (len("".join(theirs)) - 1),
         lambda theirs: shared if 4 * (shared := _numbers(word_set.intersection(theirs))) >= len("".join(words)) else 0,
     )
