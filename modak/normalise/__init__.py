@@ -289,7 +289,6 @@ _PLAIN_APPLICATION: Final = _application(frozenset())
 _JOB_OPTIONS: Final = section_of(
     dsl.JobOptions,
     also={**COUNTS, **RESOURCES},
-    job_name=lambda value, path: Read(value) if value == "" else text(value, path),
     site_resources=resources,
     request_specific_nodes=joined,
     job_array=joined,
