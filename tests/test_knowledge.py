@@ -306,6 +306,12 @@ def test_times_of_the_guide() -> None:
     }
 
 
+def test_one_process_drives_the_gpus_of_the_gan() -> None:
+    """``nn.DataParallel`` is one process (section 6.1.3): a process for each GPU was not measured."""
+    gan = [row for row in rows("prace-deep-learning.csv") if row["params.distribution"] == "data-parallel"]
+    assert {row["ranks_per_node"] for row in gan} == {"1"}
+
+
 def test_stated_speed_ups() -> None:
     """The percentages of the MODAK paper as ratios, each with what it is measured against."""
     table = rows("modak-containers.csv")

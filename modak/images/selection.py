@@ -272,7 +272,8 @@ def version_fits(wanted: Wanted, version: str) -> bool:
 def _build_warning(best: Image, wanted: Wanted) -> Iterator[Notice]:
     """A warning if an image built from source is wanted, and there is neither one to be had nor a recipe."""
     if wanted.opt_build and best.labels.source != "opt-build":
-        text = f"no source build of {wanted.framework} can be pulled, and there is no recipe for it"
+        asked = f"{wanted.framework}{f' {wanted.version}' if wanted.version else ''}"
+        text = f"no source build of {asked} can be pulled, and there is no recipe for it"
         yield Notice(field="optimisation.enable_opt_build", message=f"{text}; an image from {best.labels.source} is used")
 
 

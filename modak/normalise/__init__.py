@@ -31,7 +31,6 @@ from modak.normalise.spellings import (
     name_of,
     noted,
     prose,
-    refused,
     shown,
     spellings,
     text,
@@ -165,7 +164,7 @@ def _runtime(value: Any, path: str) -> Read:
     if isinstance(value, str) and fold(value) in OUT_OF_SUPPORT:
         runtimes = ", ".join(name for name in plugins.names("runtimes") if name != "none")
         how = f"supported: none, or {runtimes}, which run Docker's images, too (application.container_runtime: docker://IMAGE)"
-        return refused(path, f"{fold(value)} is not supported; {how}")
+        return left_out(path, f"{fold(value)} is not supported and is ignored; {how}")
     return choice(plugins.names("runtimes"), plugins.aliases("runtimes") | _RUNTIME_SPELLINGS)(value, path)
 
 
@@ -289,7 +288,6 @@ _PLAIN_APPLICATION: Final = _application(frozenset())
 _JOB_OPTIONS: Final = section_of(
     dsl.JobOptions,
     also={**COUNTS, **RESOURCES},
-    job_name=lambda value, path: Read(value) if value == "" else text(value, path),
     site_resources=resources,
     request_specific_nodes=joined,
     job_array=joined,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from modak import dsl
 from modak.errors import Fault, ModakError, RequestError
 from modak.normalise.sections import section_of
-from modak.normalise.spellings import LEFT_OUT, Read, Reader, fold, items, left_out, noted, shown, text, wrong
+from modak.normalise.spellings import EMPTY, LEFT_OUT, Read, Reader, fold, is_blank, items, left_out, noted, shown, text, wrong
 from modak.text import words
 from modak.text.programs import TEXT_FOLLOWS
 
@@ -168,7 +168,7 @@ def command_line(names: Collection[str], *, program: bool) -> Reader:
         except ModakError as error:
             return Read(LEFT_OUT, faults=error.faults)
         if program and not found:
-            return wrong(path, "a program's name")
+            return left_out(path, EMPTY) if is_blank(value) else wrong(path, "a program's name")
         return Read(found, notes)
 
     once = lru_cache(maxsize=512)(read)

@@ -41,9 +41,9 @@ _PLACES: Final = frozenset(
 """Options with a value that says where ranks run, which the script decides."""
 _FLAGS: Final = frozenset(
     {"-genvall", "--oversubscribe", "--allow-run-as-root", "--report-bindings", "--tag-output", "-l", "--label", "-v", "--verbose"}
-    | {"-u", "--unbuffered", "--exact", "--exclusive", "-K"}
+    | {"-u", "--unbuffered", "--exact", "--exclusive", "-K", "-psm2", "-PSM2"}
 )
-"""Options without a value that change neither the ranks nor what they run."""
+"""Options without a value that change neither the ranks nor what they run. Over which network they connect, the site's rules say."""
 _SETTERS: Final = ("-genv", "-env")
 """Options with a variable and its value; Open MPI's is ``-x NAME=VALUE``."""
 _NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_]*")

@@ -595,6 +595,7 @@ def test_listing_one_on_the_testbed(packaged: Catalogue) -> None:
     choice = choose(packaged, asking(version="1.1", compilers=("xla",), opt_build=True, **HLRS))
     assert name(choice) == "docker://tensorflow/tensorflow:1.14.0-gpu-py3"
     assert [warning.field for warning in choice.warnings] == [VERSION_FIELD, "optimisation.enable_opt_build"]
+    assert "no source build of tensorflow 1.1 " in choice.warnings[-1].message  # of 1.14 there is a recipe
     assert not choice.exact
 
 

@@ -21,7 +21,7 @@ def request(command: str, *, options: dict[str, Any] | None = None, optimisation
 COUNTED = [
     ("mpirun -np 8 ./solver x.in", {"mpi_ranks": 8}),
     (
-        "/opt/mpi/bin/mpiexec.hydra -l -n 896 -ppn 2 -f hostfile -genv OMP_NUM_THREADS 22 ./solver x.in",
+        "/opt/mpi/bin/mpiexec.hydra -PSM2 -l -n 896 -ppn 2 -f hostfile -genv OMP_NUM_THREADS 22 ./solver x.in",
         {"mpi_ranks": 896, "process_count_per_node": 2},
     ),
     ("mpirun --map-by ppr:4:node:PE=10 --bind-to core -n 16 ./solver x.in", {"mpi_ranks": 16, "process_count_per_node": 4}),

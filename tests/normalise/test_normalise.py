@@ -307,7 +307,7 @@ def mixed(*values: Any) -> tuple[Any, ...]:
 
 
 HOSTILE: list[tuple[str, str, Any]] = [
-    *(("job_options", "job_name", text) for text in ("x --output=/home/v/.ssh/authorized_keys", "x\ntouch P", "x\u0085", "x\u202ey", "")),
+    *(("job_options", "job_name", text) for text in ("x --output=/home/v/.ssh/authorized_keys", "x\ntouch P", "x\u0085", "x\u202ey")),
     *(
         ("job_options", "wall_time_limit", value)
         for value in mixed(0, -1, 10**9, float("nan"), 30, "1 fortnight, 2:00:00", "0:00:00", "1:00\n#", True, [])
@@ -323,12 +323,11 @@ HOSTILE: list[tuple[str, str, Any]] = [
     ),
     *(("job_options", "site_resources", value) for value in mixed(["q=other"], ["prologue=x.sh"], {"a": None}, {"a": True}, {"a": ["b"]})),
     *(("job_options", "memory_limit", value) for value in ("10 GB --x", "much", -1, 0, True, "16", 1.5)),
-    *(("application", "executable", text) for text in ("./x; curl e|sh", "a\nb", "A=1 x", "''", "")),
+    *(("application", "executable", text) for text in ("./x; curl e|sh", "a\nb", "A=1 x", "''")),
     *(("application", "arguments", text) for text in mixed("${PATH}", "*", "a\0b", 7.5j, {}, [1])),
     *(("application", field, value) for field in ("mpi_ranks", "threads") for value in (0, 2**63, "x", 1.5, None.__class__)),
-    *(("application", "container_runtime", text) for text in ("docker://--disable-cache", "docker", "y$(touch P)", "docker://a/b:c d")),
+    *(("application", "container_runtime", text) for text in ("docker://--disable-cache", "y$(touch P)", "docker://a/b:c d")),
     *(("application", "minimal_efficiency", value) for value in (0, 2, -1, float("inf"), "x")),
-    *(("target", "container_runtime", text) for text in ("docker", "Shifter", "podman")),
 ]
 
 
@@ -340,11 +339,15 @@ def test_what_cannot_be_expressed_safely_is_refused(section: str, field: str, va
     assert all(message.isprintable() for message in found.values())
 
 
-def test_runtimes_out_of_support_are_refused_by_name() -> None:
-    """The answer says which runtime it is and which are supported."""
-    message = faulty(job("target", container_runtime="shifter"))["target.container_runtime"]
-    assert "shifter" in message
-    assert "apptainer" in message
+@pytest.mark.parametrize("name", ["docker", "Shifter", "podman"])
+@pytest.mark.parametrize("section", ["target", "application"])
+def test_runtimes_out_of_support_are_ignored(section: str, name: str) -> None:
+    """As if none was named; the warning says which runtime it is and which are supported."""
+    found = normalise(job(section, container_runtime=name))
+    assert (found.request.target.container_runtime, found.request.application.container_runtime) == (None, None)
+    (warning,) = found.warnings
+    assert warning.field == f"{section}.container_runtime"
+    assert warning.message.startswith(f"{name.lower()} is not supported and is ignored; supported: none, or apptainer, ")
 
 
 def test_all_faults_come_at_once() -> None:
@@ -668,7 +671,6 @@ def test_no_mail_and_mail_is_mail() -> None:
         ("job_options", "wall_time_limit", "00:00:59", "from one minute to one year"),
         ("job_options", "wall_time_limit", 30, "from one minute to one year; 30 counts seconds: 30 minutes are '00:30:00'"),
         ("application", "minimal_efficiency", 75, "allowed: a fraction of 1; 75% is 0.75"),
-        ("target", "container_runtime", "docker", "enroot, which run Docker's images, too (application.container_runtime: docker://IMAGE)"),
         ("application", "executable", "./x; curl e", "character 4"),
         (
             "application",
@@ -678,7 +680,6 @@ def test_no_mail_and_mail_is_mail() -> None:
         ),
         ("application", "pre-execution", "a | b", "; for a shell to act on it, write bash -o pipefail -c '…', which fails if one"),
         ("application", "executable", "./x 'a\u202eb'", "character 7: control characters"),
-        ("application", "container_runtime", "docker", "apptainer"),
         ("application", "metric_file", "$(id)", "character 1"),
         ("application", "metric_file", "a log", "one path"),
         ("application", "metric_file", "''", "one path"),
@@ -941,7 +942,8 @@ def test_whatever_is_sent_is_read_or_refused(document: Any, strict: bool) -> Non
     [
         *("job_options.node_count", "job_options.wall_time_limit", "job_options.memory_limit", "job_options.requeue"),
         *("application.minimal_efficiency", "optimisation.objective.deadline", "optimisation.ai_training.tensorflow.xla"),
-        *("job_options.queue", "target.name", "application.app_tag", "optimisation.ai_training.tensorflow.version"),
+        *("job_options.job_name", "job_options.queue", "target.name", "application.app_tag", "application.executable"),
+        "optimisation.ai_training.tensorflow.version",
     ],
 )
 def test_a_value_without_a_sign_is_left_out(field: str, blank: str) -> None:
