@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ class Field:
     path: str = ""
     hint: str = ""
     kind: str = "text"
-    """``text``, ``number``, ``select`` or ``checkbox``."""
+    """``text``, ``number``, ``values`` (several by name), ``select`` or ``checkbox``."""
     example: str = ""
 
 
@@ -47,6 +47,14 @@ _RUN: Final = (
         "any name: results are kept under it, and the prediction rests on those of the same name",
     ),
     Field("dataset", "Data set or problem", "optimisation.workload.dataset", "as in the results"),
+    Field(
+        "params",
+        "Parameters of the program",
+        "optimisation.workload.params",
+        "a problem size, for instance, as in the results; auto: the value that was measured to be the best",
+        "values",
+        "cells=64000000 block=auto",
+    ),
     Field("epochs", "Epochs", "optimisation.workload.epochs", "that the command trains", "number", "20"),
     Field(
         "pattern",
@@ -56,7 +64,7 @@ _RUN: Final = (
         example="epoch [0-9]+: ([0-9.]+) s",
     ),
     Field("samples", "Samples per epoch", "optimisation.workload.samples", "if results are samples per second", "number", "60000"),
-    Field("batch", "Batch size", "optimisation.workload.batch_size", "of one process or GPU; the command sets it", "number", "64"),
+    Field("batch", "Batch size", "optimisation.workload.batch_size", "of one process or GPU, or auto; the command sets it", "number", "64"),
     Field(
         "amount", "Amount of work", "optimisation.workload.amount", "of the whole run, if results are rates like ns/day", example="100 ns"
     ),
@@ -111,6 +119,7 @@ PATHS: Final = {field.path: field for fields in FORM.values() for field in field
 _DECIDED_BY: Final = {
     "job_options.queue": PATHS["job_options.partition"],
     "target.": PATHS["target.name"],
+    "optimisation.workload.params.": PATHS["optimisation.workload.params"],
     "optimisation.ai_training.": next(field for field in _RUN if field.name == PROGRAM),
 }
 """How names of other fields begin that these of the form decide."""
@@ -182,7 +191,8 @@ def place(name: str) -> int:
 def document(values: Mapping[str, str]) -> dict[str, Any]:
     """The request that the fields make; empty ones are left out. Whether a value is right, the reader of requests says.
 
-    Raises :class:`modak.errors.RequestError` without a command: a document may leave it out, whose job gets it as ``MODAK_COMMAND``.
+    Raises :class:`modak.errors.RequestError` for parameters without names, and without a command: a document may leave it out, whose job
+    gets it as ``MODAK_COMMAND``.
     """
     given = {name: value.strip() for name, value in values.items() if value.strip()}
     if "command" not in given:
@@ -190,7 +200,8 @@ def document(values: Mapping[str, str]) -> dict[str, Any]:
     made: Any = {"job": _of_program(given.get(PROGRAM, ""), several=SPREAD in given)}
     for path, field in PATHS.items():
         if text := given.get(field.name):
-            made = with_value(made, ("job", *path.split(".")), _number(text) if field.kind == "number" else text)
+            read = _READ.get(field.kind, str)
+            made = with_value(made, ("job", *path.split(".")), read(text))
     for name, value in {"name": "epoch_time", "unit": "s"}.items() if "pattern" in given else ():
         made = with_value(made, ("job", *METRIC.split("."), name), value)
     return dict(made)
@@ -199,7 +210,7 @@ def document(values: Mapping[str, str]) -> dict[str, Any]:
 def filled(request: Any) -> dict[str, str] | None:
     """The fields that make a request; ``None`` for one that no filled form makes, as text of several lines, which a browser would join."""
     found = {field.name: _at(request, ("job", *path.split("."))) for path, field in PATHS.items()}
-    given = {name: str(value) for name, value in found.items() if value is not None}
+    given = {name: _written(value) for name, value in found.items() if value is not None}
     if any(mark in value for value in given.values() for mark in "\r\n"):
         return None
     ways = ({**given, PROGRAM: program, **several} for program, _ in programs() for several in ({}, {SPREAD: "yes"}))
@@ -218,6 +229,23 @@ def _number(text: str) -> float | str:
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
         return text
     return float(text) if "." in text else int(text)
+
+
+def _values(text: str) -> dict[str, float | str]:
+    """Values by name. Raises :class:`modak.errors.RequestError` for another text."""
+    named = [piece.partition("=") for piece in re.split(r"[\s,;]+", text.strip(" ,;"))]
+    if not all(name and value for name, _, value in named):
+        raise RequestError("allowed: NAME=VALUE, several with blanks between them", field="optimisation.workload.params")
+    return {name: _number(value) for name, _, value in named}
+
+
+_READ: Final[Mapping[str, Callable[[str], Any]]] = {"number": _number, "values": _values}
+"""How the text of a field is read, by its kind."""
+
+
+def _written(value: Any) -> str:
+    """A value as it is typed into its field."""
+    return " ".join(f"{name}={each}" for name, each in value.items()) if isinstance(value, Mapping) else str(value)
 
 
 def _of_program(program: str, *, several: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from modak.errors import RequestError
 from modak.normalise import normalise
 from modak.plugins import names
 from modak.web import form
@@ -89,7 +90,7 @@ def test_sentences_name_fields_as_the_form_does() -> None:
 def test_every_kind_of_program_is_read_without_a_warning(program: str) -> None:
     """With a value in each other field, too."""
     values = {**FILLED, "program": program, "partition": "thin", "nodes": "4", "gpus": "0", "image": "docker://a/b:1"}
-    values |= {"samples": "60000", "amount": "100 ns"}
+    values |= {"samples": "60000", "amount": "100 ns", "params": "cells=64"}
     assert normalise(form.document(values), strict=True).warnings == ()
 
 
@@ -97,7 +98,11 @@ def test_every_kind_of_program_is_read_without_a_warning(program: str) -> None:
 @pytest.mark.parametrize("program", [key for key, _ in form.programs() if key not in ("", "mpi", "openmp")])
 def test_a_request_fills_in_the_form_that_made_it(program: str, spread: dict[str, str]) -> None:
     """All fields, so that one of them can be changed."""
-    filled = {name: text for name, text in {**FILLED, "nodes": "4"}.items() if text.strip() and name != "distributed"}
+    filled = {
+        name: text
+        for name, text in {**FILLED, "nodes": "4", "params": "cells=64 tp=auto"}.items()
+        if text.strip() and name != "distributed"
+    }
     filled |= {"program": program, **spread}
     assert form.filled(form.document(filled)) == filled
 
@@ -121,3 +126,12 @@ def test_a_request_that_no_form_makes_fills_in_none(job: Any) -> None:
 def test_what_is_no_number_is_left_for_the_reader_of_requests(text: str, read: Any) -> None:
     """It says what is allowed, and names the field."""
     assert form.document({"command": "./run", "max_nodes": text})["job"]["optimisation"] == {"objective": {"max_nodes": read}}
+
+
+def test_parameters_have_names() -> None:
+    """Blanks, commas or semicolons separate them."""
+    job = form.document({"command": "./run", "params": "n=8, tp=auto;x=y=z"})["job"]
+    assert job["optimisation"]["workload"] == {"params": {"n": 8, "tp": "auto", "x": "y=z"}}
+    with pytest.raises(RequestError, match="allowed: NAME=VALUE, several with blanks between them"):
+        form.document({"command": "./run", "params": "n=8 16"})
+    assert form.called("optimisation.workload.params.n") == ("Parameters of the program", "params")
