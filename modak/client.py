@@ -118,6 +118,10 @@ class Remote:
         """``GET /results?replaced=true``."""
         return self._call("GET", _path("/results", filters, limit=limit, cursor=cursor, replaced=True))
 
+    def outcomes(self, application: str | None = None, system: str | None = None, *, limit: int = 100) -> dict[str, Any]:
+        """``GET /outcomes``."""
+        return self._call("GET", _path("/outcomes", application=application, system=system, limit=limit))
+
     def compare(self, column: str, values: Sequence[str] = (), filters: Mapping[str, str] | None = None) -> dict[str, Any]:
         """``GET /comparisons``."""
         return self._call("GET", _path("/comparisons", filters, column=column, value=values))

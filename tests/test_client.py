@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import jsonschema_rs
 import pytest
 
 from modak.api import create_app
@@ -27,6 +28,7 @@ from modak.perfmodel.planning import LEAST
 from modak.service import Service, open_service
 from modak.settings import Settings
 from tests.answering import answering
+from tests.api.document import API
 from tests.api.site import listening
 from tests.conftest import ROOT
 
@@ -65,6 +67,25 @@ def test_a_plan_is_the_same(local: Service, remote: Remote, document: dict[str, 
     assert answer == local.plan(plan)
     with pytest.raises(ModakError, match="no plan 'nothing'"):
         remote.plan("nothing")
+
+
+def test_outcomes_of_plans_are_the_same(own_database: Path, document: dict[str, Any]) -> None:
+    """Of jobs whose results are loaded: one within its interval, one that took a day longer."""
+    settings = Settings(database_url=f"sqlite:///{own_database}")
+    with open_service(settings) as local, listening(create_app(settings)) as address:
+        plan = local.optimise(document)["job"]["plan"]
+        assert local.outcomes() == {"items": [], "jobs": 0, "within": 0, "longer": 0, "shorter": 0, "median_error": None}
+        ran = {"application": "3dgan", "system": "supermuc-ng", "nodes": 24, "metric": "wall_time", "unit": "s"}
+        for job, late in ((1, 0), (2, 86400)):
+            results = [{**ran, "value": plan["prediction"]["value"] + late, "measured_at": f"2026-11-0{job}T00:00:00Z"}]
+            file = {"modak_result": 1, "plan": plan["id"], "exit_status": 0, "job": str(job), "results": results}
+            local.load(incoming(["-"], PLAIN, io.BytesIO(json.dumps(file).encode())))
+        found = Remote.of(Settings(server=address)).outcomes(application="3dgan", limit=1)
+        assert found == local.outcomes("3dgan", "supermuc-ng", limit=1)
+    assert [(one["job"], one["plan"], one["outcome"]) for one in found["items"]] == [("job 2", plan["id"], "longer")]
+    assert (found["jobs"], found["within"], found["longer"], 0.4 < found["median_error"] < 0.5) == (2, 1, 1, True)
+    kind = {**API["components"]["schemas"]["outcomes"], "components": API["components"]}
+    assert list(jsonschema_rs.validator_for(kind).iter_errors(found)) == []
 
 
 def test_sizings_are_the_same(local: Service, remote: Remote) -> None:

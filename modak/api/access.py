@@ -49,8 +49,8 @@ _ALSO: Final = {"/ui/plans": "read"}
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _READABLE: Final = frozenset(
     (
-        "systems", "images", "rules", "models", "results", "comparisons", "evaluations", "lines", "plans", "builds", "metrics",
-        "infrastructures", "scripts", "scaling_models", "container_mappings", "ui", "docs",
+        "systems", "images", "rules", "models", "results", "comparisons", "evaluations", "lines", "outcomes", "plans", "builds",
+        "metrics", "infrastructures", "scripts", "scaling_models", "container_mappings", "ui", "docs",
     )
 )  # fmt: skip
 """What may be read, with everything below it: the first part of an address."""

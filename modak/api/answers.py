@@ -45,6 +45,7 @@ def components() -> dict[str, Schema]:
         "comparison": COMPARISON,
         "evaluation": EVALUATION,
         "lines": LINES,
+        "outcomes": OUTCOMES,
         "measured_result": _measured_result(),
         "model": MODEL,
         "series": _series(),
@@ -325,6 +326,31 @@ LINES: Final = object_of(
     curves=whole("how many the picture would have in all"),
     lines=list_of(_LINE, "the first of them"),
     notes=list_of(TEXT, "what is left out"),
+)
+_OUTCOME: Final = object_of(
+    job=text("the number of the job; of a job array also that of the task"),
+    plan=text("the plan whose script it ran"),
+    application=text("what ran"),
+    system={**TEXT_OR_NULL, "description": "where"},
+    nodes=whole("that it ran on"),
+    seconds=number("that it took, or after which it was stopped"),
+    stopped=boolean("it was stopped before its end, after it had taken longer than predicted"),
+    predicted=number("seconds"),
+    lower=number("lower end of the prediction's interval, in seconds"),
+    upper=number("upper end of the prediction's interval, in seconds"),
+    level=number("probability that the interval holds the time"),
+    outcome=one_of("the time beside the interval", "within", "longer", "shorter"),
+)
+OUTCOMES: Final = object_of(
+    items=list_of(_OUTCOME, "the newest first"),
+    jobs=whole("how many jobs are counted"),
+    within=whole("how many took a time within the interval"),
+    longer=whole("how many took longer than its upper end"),
+    shorter=whole("how many took less than its lower end"),
+    median_error={
+        **NUMBER_OR_NULL,
+        "description": "half of the predictions of jobs that ended are off by no more than this fraction of their time; null: none ended",
+    },
 )
 _PAIR: Final = list_of(INTEGER, "GPUs per node, threads per rank")
 MODEL: Final = object_of(

@@ -20,7 +20,8 @@ DESCRIPTION: Final = """Choose container, configuration and job script from meas
 
 **First requests.** `POST /optimise` answers a request document with the configuration, its predicted time, the reasons and the job script;
 `POST /validations` checks a document, `POST /recommendations` ranks the configurations. `GET /schema/request` is the schema for editors.
-`POST /proposals` names the next runs worth measuring; `GET /comparisons`, `/evaluations` and `/lines` compare results and models.
+`POST /proposals` names the next runs worth measuring; `GET /comparisons`, `/evaluations`, `/lines` and `/outcomes` compare
+results and models.
 
 **Errors** are `application/problem+json` for every address. 400: no JSON, or JSON that readers interpret differently; 401: a token is
 needed, or this one is unknown; 403: its scope does not allow this; 404: unknown address or name; 409: the values do not fit together, the

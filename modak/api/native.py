@@ -80,6 +80,8 @@ def add_routes(app: FastAPI) -> None:
     add("/comparisons", comparisons, responses=compared, methods=["GET"], tags=["data"], summary="Compare results", openapi_extra=FILTERS)
     evaluation, drawn = json_response(ref("evaluation")), json_response(ref("lines"))
     add("/evaluations", evaluations, responses=evaluation, methods=["GET"], tags=["data"], summary="Errors of the models on hidden results")
+    became = json_response(ref("outcomes"))
+    add("/outcomes", outcomes, responses=became, methods=["GET"], tags=["data"], summary="Predicted times, and those of the jobs")
     add("/lines", lines, responses=drawn, methods=["GET"], tags=["data"], summary="The numbers of a plot")
     for kind in (*KEYS, "models"):
         add_listing(app, kind)
@@ -241,6 +243,11 @@ async def evaluations(
         return answer(found)
 
     return await one_at_a_time(request, evaluated, "evaluations")
+
+
+def outcomes(request: Request, application: Label = None, system: Label = None, limit: Limit = 100) -> Response:
+    """`items`, the newest first, and figures of all of the newest 1000 jobs whose plans are still stored."""
+    return answer(service_of(request).outcomes(application, system, limit=limit))
 
 
 async def lines(

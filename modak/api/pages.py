@@ -52,6 +52,7 @@ def add_routes(app: FastAPI) -> None:
         ("/ui/", ask),
         ("/ui/models", models),
         ("/ui/results", results),
+        ("/ui/jobs", jobs),
         ("/ui/plans/{id}", plan),
         ("/ui/api", addresses),
         ("/ui/words", words),
@@ -122,6 +123,15 @@ def results(request: Request, cursor: Cursor = "", used_by: UsedBy = "", model: 
     behind = {"used_by": used_by, "model": "" if used_by else model}
     following = {**asked, "cursor": found["next"]} if "next" in found else {}
     return "results", {**listed, **behind, "table_of": listings.as_text(*listings.results(found["items"], also)), "following": following}
+
+
+def jobs(request: Request, application: Label = "", system: Label = "") -> Shown:
+    """Predicted times of plans beside those of their jobs: of an application, on a system, or of all."""
+    service, values = service_of(request), {"application": application.strip(), "system": system.strip()}
+    found = service.outcomes(values["application"] or None, values["system"] or None, limit=MOST_LISTED)
+    table = listings.as_text(*choices.outcomes(found["items"]))
+    said = choices.track_record(found) if found["jobs"] else ""
+    return "jobs", {"values": values, "names": _names(service), "table_of": table, "said": said}
 
 
 def models(request: Request, application: Label = "", id: Label = "", used_by: UsedBy = "") -> Shown:

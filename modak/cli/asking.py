@@ -14,14 +14,14 @@ import typer
 from modak.cli import common, show
 from modak.errors import ModakError, RequestError, Unavailable
 from modak.text.amounts import counted
-from modak.text.choices import COLUMNS, alternatives, configuration, next_steps, row, warnings
+from modak.text.choices import COLUMNS, alternatives, configuration, next_steps, outcomes, row, track_record, warnings
 from modak.whatif import against, known_objective, on_one_reference, same_work, with_changes
 
 if TYPE_CHECKING:
     from modak.client import Client
 
 
-plans = common.group("Show plans that were made.")
+plans = common.group("Show plans that were made, and what became of their predictions.")
 
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write job.sh, response.json, recipe and build job to this folder.")
@@ -62,6 +62,30 @@ def show_plan(
     """Show a plan as 'modak optimise' answered it."""
     client = common.client()
     _answer(client, client.plan(id_), output, script=script, as_json=as_json)
+
+
+@plans.command("outcomes")
+def show_outcomes(
+    application: common.Application = None,
+    system: common.System = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of rows.")] = 50,
+    as_json: common.AsJson = False,
+) -> None:
+    """Compare the predicted times of plans with the times of their jobs.
+
+    Jobs count whose results are loaded, and whose plans are still stored.
+
+    Example: modak plans outcomes --application solver
+    """
+    found = common.client().outcomes(application, system, limit=limit)
+    if as_json:
+        show.document(found)
+    elif found["jobs"]:
+        show.table(*outcomes(found["items"]))
+        typer.echo()
+        typer.echo(show.folded(track_record(found), "", "  "))
+    else:
+        show.note("no job of a stored plan with a predicted time has reported its own; 'modak load modak-result-JOB.json' loads it")
 
 
 def _answer(client: Client, filled: Mapping[str, Any], output: Path | None, *, script: bool, as_json: bool) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import TYPE_CHECKING, Any, Final
 
 from modak.errors import NotFound, UnknownName, did_you_mean
@@ -15,6 +17,7 @@ from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.store import LoadReport, Page
 from modak.store.audit import Entry
+from modak.store.outcomes import Outcome
 from modak.store.values import Item, JudgementReport, ReplacedResult
 from modak.text.documents import Json
 
@@ -52,6 +55,21 @@ def report(of: LoadReport, notes: Sequence[str]) -> Json:
     ]
     lists = {"series": list(of.series), "suspicious": list(of.suspicious), "notes": [*of.notes, *notes], "files": files}
     return {name: value for name, value in vars(of).items() if name not in lists} | lists
+
+
+def outcomes(found: Sequence[Outcome], limit: int) -> Json:
+    """The first of the predictions beside the times of their jobs, and figures of all: how many times are ``within`` the interval, or
+    ``longer`` or ``shorter``, and the median of the absolute error as a fraction of the time (``None``: no job ended)."""
+    counts = Counter(one.where.partition(" ")[0] for one in found)
+    errors = [abs(one.predicted - one.time) / one.time for one in found if not one.stopped]
+    shown = [
+        {"job": one.job, "plan": one.plan, "application": one.application, "system": one.system, "nodes": one.nodes}
+        | {"seconds": one.time, "stopped": one.stopped, "predicted": one.predicted}
+        | {"lower": one.lower, "upper": one.upper, "level": one.level, "outcome": one.where.partition(" ")[0]}
+        for one in found[:limit]
+    ]
+    figures = {name: counts[name] for name in ("within", "longer", "shorter")}
+    return {"items": shown, "jobs": len(found), **figures, "median_error": median(errors) if errors else None}
 
 
 def judged(outcome: str, of: JudgementReport) -> Json:

@@ -202,6 +202,13 @@ class Service:
         """A page of the results that were replaced, the last first: when, by whom and from which file."""
         return records.page(self.store.replaced(filters, cursor, limit), records.replaced)
 
+    def outcomes(self, application: str | None = None, system: str | None = None, *, limit: int = 100) -> Json:
+        """Predicted times of plans beside those of their jobs, the newest first: at most so many ``items``, and figures of all, see
+        :func:`modak.service.records.outcomes`."""
+        wanted = {"application": application, "system": system}
+        found = self.store.outcomes({name: text for name, text in wanted.items() if text is not None})
+        return records.outcomes(found, limit)
+
     def compare(
         self, column: str, values: Sequence[str] = (), filters: Mapping[str, str] = NO_FILTERS, *, go_on: Callable[[], None] = lambda: None
     ) -> Json:

@@ -1,4 +1,4 @@
-"""Whether the predictions of plans held: what a load says of the jobs that ran them."""
+"""Whether the predictions of plans held: what a load says of the jobs that ran them, and the record of all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from modak.choosing.workload import only_one
 from modak.errors import RequestError
@@ -18,12 +18,22 @@ from modak.results.failures import STOPPED
 from modak.results.metrics import WALL_TIME
 from modak.store.engine import chunks
 from modak.store.schema import loads, plans, results, series, texts
+from modak.store.series import matching
 from modak.text.amounts import as_given, counted, format_duration, spans
 
 EACH: Final = 3
 """Up to so many jobs are told of one by one, more of them in a sentence."""
 MOST: Final = 1000
 """Most jobs that are looked at."""
+_OF_JOBS: Final = (
+    select(texts.c.text, loads.c.file, series.c.application, series.c.system, results.c.nodes, series.c.metric, results.c.value)
+    .join(texts, texts.c.id == results.c.source_id)
+    .join(series, series.c.id == results.c.series_id)
+    .join(loads, loads.c.id == results.c.load_id)
+    .where(loads.c.format == ModakResult.name, series.c.metric.in_((WALL_TIME, STOPPED)), series.c.unit == "s")
+    .limit(MOST)
+)
+"""The times of whole runs that job scripts recorded."""
 
 
 class Outcome(NamedTuple):
@@ -31,6 +41,10 @@ class Outcome(NamedTuple):
 
     job: str
     """As :func:`modak.ingest.formats.modak_result.job_called` says."""
+    plan: str
+    application: str
+    system: str | None
+    nodes: int
     metric: str
     time: float
     predicted: float
@@ -38,6 +52,11 @@ class Outcome(NamedTuple):
     upper: float
     level: float
     """What part of runs the interval from ``lower`` to ``upper`` is to contain."""
+
+    @property
+    def stopped(self) -> bool:
+        """The run would have taken longer than that."""
+        return self.metric == STOPPED
 
     @property
     def where(self) -> str:
@@ -48,14 +67,14 @@ class Outcome(NamedTuple):
         """What a user reads of one job."""
         interval = f"the {as_given(100 * self.level)}% interval of its prediction"
         told = f"{format_duration(self.predicted)} ({spans(self.lower, self.upper)})"
-        ended, time = "was stopped after" if self.metric == STOPPED else "took", format_duration(self.time)
+        ended, time = "was stopped after" if self.stopped else "took", format_duration(self.time)
         just = "just " if self.where != "within" and time in map(format_duration, (self.lower, self.upper)) else ""
         return f"{self.job} {ended} {time}, {just}{self.where} {interval}, {told}"
 
 
 def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> Iterator[str]:
     """Notes on the rows of these loads with numbers above ``after``: times of jobs whose plans are stored and predicted one."""
-    found = list(_outcomes(connection, load_ids, after))
+    found = _of_loads(connection, load_ids, after)
     if len(found) <= EACH:
         yield from (one.in_words() for one in found)
         return
@@ -64,36 +83,46 @@ def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> I
     yield f"of the times of {counted(len(found), 'job')} with a prediction: {told} the interval of it"
 
 
-def _outcomes(connection: Connection, load_ids: Collection[int], after: int) -> Iterator[Outcome]:
+def newest(connection: Connection, filters: Mapping[str, str]) -> list[Outcome]:
+    """The outcomes of the newest jobs whose results match the filters, the newest first, as far as their plans are still stored."""
+    wanted = matching(connection, filters).with_only_columns(series.c.id).order_by(None)
+    return _of_plans(connection, _OF_JOBS.where(results.c.replaced_by == 0, series.c.id.in_(wanted)).order_by(results.c.id.desc()))
+
+
+def _of_loads(connection: Connection, load_ids: Collection[int], after: int) -> list[Outcome]:
     of_jobs = select(loads.c.id).where(loads.c.id.in_(sorted(load_ids)), loads.c.format == ModakResult.name)
     files = connection.scalars(of_jobs).all()
-    if not files:
-        return
-    rows = (
-        select(texts.c.text, loads.c.file, series.c.metric, results.c.value)
-        .join(texts, texts.c.id == results.c.source_id)
-        .join(series, series.c.id == results.c.series_id)
-        .join(loads, loads.c.id == results.c.load_id)
-        .where(results.c.id > after, results.c.load_id.in_(files))
-        .where(series.c.metric.in_((WALL_TIME, STOPPED)), series.c.unit == "s")
-        .order_by(results.c.id)
-        .limit(MOST)
-    )
-    of_plans = ((row, *parts) for row in connection.execute(rows) if (parts := modak_result.parts_of(row.text)))
-    times = [(job_called(job, row.file), plan, row.metric, row.value) for row, job, plan in of_plans]
-    predictions = _predictions(connection, sorted({plan for _, plan, *_ in times}))
-    for job, plan, metric, time in times:
-        told = predictions.get(plan, {})
-        figures = [told.get(name) for name in ("value", "lower", "upper", "level")]
-        if told.get("unit") == "s" and None not in figures and (metric == WALL_TIME or time > told["upper"]):
-            yield Outcome(job, metric, time, *figures)
+    chosen = _OF_JOBS.where(results.c.id > after, results.c.load_id.in_(files)).order_by(results.c.id)
+    return _of_plans(connection, chosen) if files else []
 
 
-def _predictions(connection: Connection, ids: Sequence[str]) -> Mapping[str, Any]:
-    """What these plans predict, by their ids, as far as they are there."""
+def _of_plans(connection: Connection, chosen: Select[Any]) -> list[Outcome]:
+    """What became of those of the chosen times of jobs that their plans predict."""
+    rows = [(row, *parts) for row in connection.execute(chosen) if (parts := modak_result.parts_of(row.text))]
+    predictions = _predictions(connection, sorted({plan for _, _, plan in rows}))
+    return [
+        Outcome(job_called(job, row.file), plan, row.application, row.system, row.nodes, row.metric, row.value, *figures)
+        for row, job, plan in rows
+        if (figures := predictions.get(plan)) and (row.metric == WALL_TIME or row.value > figures.upper)
+    ]
+
+
+class _Predicted(NamedTuple):
+    """What a plan predicts of the whole run, in seconds."""
+
+    value: float
+    lower: float
+    upper: float
+    level: float
+
+
+def _predictions(connection: Connection, ids: Sequence[str]) -> Mapping[str, _Predicted]:
+    """What these plans predict, by their ids, as far as they are there and predict a time."""
     chosen = select(plans.c.id, plans.c.request, plans.c.response)
     stored = (row for part in chunks(ids) for row in connection.execute(chosen.where(plans.c.id.in_(part))))
-    return {row.id: _of_whole_run(row.request, row.response) for row in stored}
+    told = ((row.id, _of_whole_run(row.request, row.response)) for row in stored)
+    figures = ((plan, [found.get(name) for name in _Predicted._fields]) for plan, found in told if found.get("unit") == "s")
+    return {plan: _Predicted(*known) for plan, known in figures if None not in known}
 
 
 def _of_whole_run(request: str, response: str) -> Any:

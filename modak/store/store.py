@@ -22,7 +22,7 @@ from modak.packaged import PRINCIPAL, Difference, differences, only_named
 from modak.perfmodel.fitting.cells import Cell
 from modak.perfmodel.fitting.curves import Curve
 from modak.progress import Progress, silent
-from modak.store import audit, catalogue, curves, loading, migrate, results, staging, suspects, versions
+from modak.store import audit, catalogue, curves, loading, migrate, outcomes, results, staging, suspects, versions
 from modak.store.access import Access, UsedToken, entry_names
 from modak.store.audit import Actor
 from modak.store.builds import Builds
@@ -344,6 +344,12 @@ class Store:
         """
         with reading(self.engine) as connection:
             return results.page(connection, filters or {}, cursor, limit, doubted=doubted)
+
+    def outcomes(self, filters: Mapping[str, str]) -> list[outcomes.Outcome]:
+        """What became of the predictions of the newest jobs whose results match the filters, the newest first: at most
+        :data:`modak.store.outcomes.MOST`."""
+        with reading(self.engine) as connection:
+            return outcomes.newest(connection, filters)
 
     def numbered(self, numbers: Numbers, cursor: str | None = None, limit: int = 100) -> Page[Result]:
         """A page of the results with these numbers, also those that were replaced since."""

@@ -75,6 +75,34 @@ def alternatives(made: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[A
     return (*COLUMNS, "why not"), [(*row(choice), choice.get("why_not")) for choice in made.get("alternatives", ())]
 
 
+def outcomes(jobs: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Predicted times of plans beside those of their jobs: columns and rows."""
+    named = ("plan", "job", "application", "system", "nodes")
+    rows = [
+        (
+            *(one[name] for name in named),
+            ("> " if one["stopped"] else "") + format_duration(one["seconds"]),
+            format_duration(one["predicted"]),
+            spans(one["lower"], one["upper"]),
+            one["outcome"],
+        )
+        for one in jobs
+    ]
+    return (*named, "took", "predicted", INTERVAL, "outcome"), rows
+
+
+def track_record(found: Mapping[str, Any]) -> str:
+    """The figures of all jobs in a sentence.
+
+    >>> track_record({"jobs": 12, "within": 11, "longer": 1, "shorter": 0, "median_error": 0.034})
+    '11 of 12 jobs (92%) were within the interval; 1 took longer; median error 3.4%'
+    """
+    held = f"{found['within']} of {counted(found['jobs'], 'job')} ({share(found['within'] / found['jobs'])}) were within the interval"
+    beyond = [f"{found[which]} took {how}" for which, how in (("longer", "longer"), ("shorter", "less time")) if found[which]]
+    error = found["median_error"]
+    return "; ".join((held, *beyond, *([f"median error {share(error)}"] if error is not None else [])))
+
+
 def warnings(said: Iterable[Mapping[str, str]]) -> list[str]:
     """Warnings in one line each."""
     return [f"{one['field']}: {one['message']}" if one.get("field") else one["message"] for one in said]

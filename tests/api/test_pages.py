@@ -38,6 +38,7 @@ PAGES = [
     "/ui/models",
     "/ui/models?application=3dgan",
     "/ui/results",
+    "/ui/jobs",
     *(f"/ui/{kind}" for kind in ("systems", "images", "rules", "api", "words")),
 ]
 HOSTILE = "<script>alert(1)</script>&\"'"

@@ -708,6 +708,30 @@ def test_a_plan_is_shown_again_by_its_id(run: Run, monkeypatch: pytest.MonkeyPat
     assert (unknown.status, unknown.out, "no plan 'nothing'; plans expire" in unknown.err) == (1, "", True)
 
 
+def test_predicted_times_are_shown_beside_those_of_the_jobs(
+    run: Run, own_database: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A row for each job, the newest first; then how many were within the interval. A stopped one took longer than that."""
+    monkeypatch.setenv("MODAK_DATABASE_URL", f"sqlite:///{own_database}")
+    none = run("plans", "outcomes")
+    assert (none.status, none.out, "has reported its own" in none.err) == (0, "", True)
+    plan = json.loads(run("optimise", EXAMPLE, "--json").out)["job"]["plan"]
+    ran = {"application": "3dgan", "system": "supermuc-ng", "nodes": 24}
+    ended = {**ran, "metric": "wall_time", "unit": "s", "value": 3300}
+    for job, how in ((1, {"exit_status": 0, "results": [ended]}), (2, {"exit_status": 143, "seconds": 4000, "unfinished": ran})):
+        file = tmp_path / f"modak-result-{job}.json"
+        file.write_text(json.dumps({"modak_result": 1, "plan": plan["id"], "job": str(job)} | how))
+        assert run("load", file).status == 0
+    header, *rows, _, summary = run("plans", "outcomes", "--application", "3dgan").out.splitlines()
+    assert header.split() == ["plan", "job", "application", "system", "nodes", "took", "predicted", "90%", "interval", "outcome"]
+    assert [re.split(" {2,}", row.strip())[-4:] for row in rows] == [
+        ["> 66.7 min", "54.9 min", "50.1 – 60.1 min", "longer"],
+        ["55 min", "54.9 min", "50.1 – 60.1 min", "within"],
+    ]
+    assert summary == "1 of 2 jobs (50%) were within the interval; 1 took longer; median error 0.2%"
+    assert json.loads(run("plans", "outcomes", "--json").out)["jobs"] == 2
+
+
 def test_a_service_names_no_file_outside_the_folder(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever a wrong one, or somebody in between, answers."""
     filled = json.loads(run("optimise", EXAMPLE, "--json").out)

@@ -95,6 +95,32 @@ def test_many_jobs_are_counted(store: Store, times: list[float], told: str) -> N
     assert f"of the times of {told} the interval of it" in notes
 
 
+def test_all_jobs_are_compared_the_newest_first(store: Store) -> None:
+    """Those of one application or system; a stopped one if it took longer."""
+    planned(store, PREDICTION)
+    store.load([result(str(job), seconds) for job, seconds in enumerate([95.0, 120.0, 80.0])], ME)
+    run = {"application": "Other", "system": "probe", "nodes": 4}
+    stopped = {"modak_result": 1, "plan": "12ab", "job": "9", "exit_status": 143, "seconds": 116, "unfinished": run}
+    store.load([table(from_bytes(json.dumps(stopped).encode(), "modak-result-9.json"))], ME)
+    found = [(one.job, one.application, one.nodes, one.time, one.where) for one in store.outcomes({"system": "Probe"})]
+    assert found == [
+        ("job 9", "Other", 4, 116.0, "longer than"),
+        ("job 2", "solver", 2, 80.0, "shorter than"),
+        ("job 1", "solver", 2, 120.0, "longer than"),
+        ("job 0", "solver", 2, 95.0, "within"),
+    ]
+    assert [one.job for one in store.outcomes({"application": "Other"})] == ["job 9"]
+    assert store.outcomes({"application": "none"}) == []
+
+
+def test_a_corrected_time_counts_in_place_of_the_first(store: Store) -> None:
+    """The replaced row is not a second job."""
+    planned(store, PREDICTION)
+    store.load([result("7", 100.0)], ME)
+    store.load([result("7", 120.0)], ME, replace=True)
+    assert [one.time for one in store.outcomes({})] == [120.0]
+
+
 @pytest.mark.parametrize(
     ("plan", "prediction"), [("unheard-of", PREDICTION), ("12ab", {"metric": "time", "unit": "s", "basis": "none"}), ("12ab", None)]
 )
