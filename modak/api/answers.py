@@ -251,6 +251,7 @@ _SHIFT: Final = object_of(
     ratio=number("of what runs take since then to what they took before"),
     low=number("lower end of its interval (95%)"),
     high=number("upper end"),
+    sure=boolean("whether that lasts; false: so few days may have been busy ones"),
     configurations=whole("that ran before and since"),
     days_before=whole("on which they ran"),
     days_since=whole("on which they ran"),
@@ -353,6 +354,7 @@ MODEL: Final = object_of(
             "to which its earlier results are scaled",
             since=text("the day since when runs take longer, or less"),
             ratio=number("of what they take since then to what they took before"),
+            sure=boolean("whether that lasts; false: they are scaled half-way to it"),
         )
     ),
     ranks_per_gpu=Maybe(number("of a curve over GPUs whose ranks per node vary with these")),
