@@ -328,6 +328,12 @@ LINES: Final = object_of(
     notes=list_of(TEXT, "what is left out"),
 )
 _PAIR: Final = list_of(INTEGER, "GPUs per node, threads per rank")
+_START_UP: Final = object_of(
+    seconds=number("median of the runs"),
+    deviation=number("standard, of the runs"),
+    runs=whole("how many"),
+    error=number("standard, of the seconds, if these follow from whole runs; 0: they were measured"),
+)
 MODEL: Final = object_of(
     id=text("changes with the series and the layout, not with the results"),
     application=text("what ran"),
@@ -349,6 +355,9 @@ MODEL: Final = object_of(
         )
     ),
     results_used=whole("how many results it rests on"),
+    start_up=Maybe({**_START_UP, "description": "of its runs, which costs do not include; absent: unknown"}),
+    included=Maybe({**_START_UP, "description": "of its runs, which costs of whole runs include; absent: unknown"}),
+    unsure=number("relative standard error of its costs"),
     shifted=Maybe(
         object_of(
             "to which its earlier results are scaled",
