@@ -655,6 +655,13 @@ def test_threads_are_bound_in_one_way(affinity: dict[str, str], setting: dict[st
     assert re.findall(r"^export ((?:KMP_AFF|GOMP_|OMP_P).*)", text, re.MULTILINE) == binding
 
 
+@pytest.mark.parametrize("section", [{"horovod": {"cycle_time": 3.5}}, {"tensorflow": {}, "horovod": {"cycle_time": 3.5}}])
+def test_horovod_has_its_settings_alone_and_beside_a_framework(section: dict[str, Any]) -> None:
+    """A key of its own makes it that framework's distribution, and its options remain."""
+    text = script(GPUS, {"node_count": 2}, {"app_type": "ai_training", "ai_training": section}, app_type="python", executable="train.py")
+    assert "export HOROVOD_CYCLE_TIME=3.5\n" in text
+
+
 @pytest.mark.parametrize("place", [{"container_runtime": "none"}, {"container_runtime": "apptainer"}])
 def test_threads_of_a_framework_are_bound_in_an_image_of_the_catalogue_alone(place: dict[str, str]) -> None:
     """As published for it; what else is in an environment of the user's, nobody knows."""
