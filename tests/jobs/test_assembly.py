@@ -439,12 +439,22 @@ def test_the_library_in_an_image_does_not_matter_to_torchrun(known: Callable[[st
     assert ("docker://a/torch:2.1" in text, "mpirun -n 2 -ppn 1" in text) == (True, True)
 
 
-def test_a_version_of_keras_is_named_where_an_image_is_chosen(known: Callable[[str | None], Facts]) -> None:
-    """The catalogue has versions of its backend only: the newest TensorFlow brings another Keras."""
-    wanted = {"app_type": "ai_training", "ai_training": {"keras": {"version": "2.3", "backend": "tensorflow"}}}
+@pytest.mark.parametrize(
+    ("options", "field", "needed"),
+    [
+        ({"version": "2.3", "backend": "tensorflow"}, "version", "Keras 2.3"),
+        ({"version": "3.1", "backend": "torch"}, "version", "Keras 3.1"),
+        ({"backend": "torch"}, "backend", "Keras"),
+    ],
+)
+def test_keras_is_named_where_an_image_is_chosen(
+    known: Callable[[str | None], Facts], options: dict[str, str], field: str, needed: str
+) -> None:
+    """The catalogue has versions of its backend only: the newest TensorFlow brings another Keras, PyTorch none."""
+    wanted = {"app_type": "ai_training", "ai_training": {"keras": options}}
     found = optimise(normalise({"job": {"target": {"name": "hlrs-testbed"}, "optimisation": wanted}}).request, known(None)).plan
-    (told,) = [one.message for one in found.warnings if one.field.endswith("version")]
-    assert told.endswith("not by Keras: make sure that it has Keras 2.3")
+    (told,) = [one.message for one in found.warnings if one.field.endswith(f"keras.{field}")]
+    assert told.endswith(f"not by Keras: make sure that it has {needed}")
 
 
 def test_the_library_of_a_recipe_is_started_by_one_of_its_kind() -> None:
