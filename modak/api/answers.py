@@ -104,7 +104,7 @@ RECOMMENDATION: Final = object_of(
 _TEXTS: Final = object_of(
     "with `scripts`: empty where there is none",
     job_script=text("to submit"),
-    build_script=text("to submit before, if an image has to be built"),
+    build_script=text("to submit before, if an image or the program has to be built"),
     definition=text("the recipe of that image"),
     definition_name=text("name of its file"),
 )
