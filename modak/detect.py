@@ -36,8 +36,8 @@ LONGEST_ANSWER: Final = 1 << 25
 LONGEST_ERRORS: Final = 1 << 20
 PASSED: Final = (
     "HOME", "USER", "LOGNAME", "SLURM_CONF", "SLURM_ACCOUNT", "PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT",
-    "SGE_ROOT", "SGE_CELL", "SGE_QMASTER_PORT", "SGE_EXECD_PORT", "SGE_CLUSTER_NAME", "MODULEPATH", "LMOD_CMD",
-    "MODULES_CMD",
+    "SGE_ROOT", "SGE_CELL", "SGE_QMASTER_PORT", "SGE_EXECD_PORT", "SGE_CLUSTER_NAME", "LSF_ENVDIR",
+    "LSF_SERVERDIR", "MODULEPATH", "LMOD_CMD", "MODULES_CMD",
 )  # fmt: skip
 """Environment variables that commands get, besides PATH and LC_ALL=C."""
 MACHINE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -65,6 +65,15 @@ WITHOUT_SCONTROL: Final[Mapping[str, tuple[str, ...]]] = {
     "qstat-server": ("qstat", "-Bf"),
     "qhost": ("qhost", "-q"),
     "qconf": ("qconf", "-sq", "*"),
+    "lsid": ("lsid",),
+    "lshosts": ("lshosts", "-l"),
+    "lshosts-gpu": ("lshosts", "-gpu", "-w"),
+    "bhosts": ("bhosts", "-w"),
+    "bqueues": ("bqueues", "-l"),
+    "bmgroup": ("bmgroup", "-r", "-w"),
+    "flux-resource": ("flux", "resource", "R"),
+    "flux-config": ("flux", "config", "get"),
+    "flux-queue": ("flux", "queue", "status"),
 }
 """Commands that run if ``scontrol`` is missing or prints nothing."""
 OF_EACH: Final = ("qconf", "-sp")

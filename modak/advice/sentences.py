@@ -27,6 +27,7 @@ from modak.perfmodel.intervals import Z90
 from modak.perfmodel.predict import FAR_DOUBLINGS
 from modak.perfmodel.wording import A_GUESS
 from modak.results.metrics import UNITS_OF_WORK, work_unit
+from modak.results.shifts import HALF_WAY
 from modak.text.amounts import as_given, cell, counted, format_duration, format_number, join_names, longer
 from modak.text.grammar import indices
 from modak.text.units import clock
@@ -182,14 +183,15 @@ def _look_at_doubted(application: str) -> str:
 
 
 def _shifted(chosen: Chosen) -> str | None:
-    """That results from before a day were scaled to what runs take since then."""
+    """That results from before a day were scaled to what runs take since then, or half-way if that may pass."""
     curve = chosen.curve
     if curve is None or curve.shifted is None or not chosen.is_predicted:
         return None
     one, key = curve.shifted, curve.series
     where = f"--application {shlex.quote(key.application)} --system {shlex.quote(str(key.system))}"
     shown = f"'modak results compare measured_at {where}' shows it"
-    return f"runs take {longer(one.ratio, one.since)}, and results from before were scaled to that: {shown}"
+    scaled = "to that" if one.sure else f"{HALF_WAY}, and the interval reaches as far as both"
+    return f"runs take {longer(**one.model_dump())}, and results from before were scaled {scaled}: {shown}"
 
 
 def _length(chosen: Chosen) -> str | None:

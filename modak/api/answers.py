@@ -105,7 +105,7 @@ RECOMMENDATION: Final = object_of(
 _TEXTS: Final = object_of(
     "with `scripts`: empty where there is none",
     job_script=text("to submit"),
-    build_script=text("to submit before, if an image has to be built"),
+    build_script=text("to submit before, if an image or the program has to be built"),
     definition=text("the recipe of that image"),
     definition_name=text("name of its file"),
 )
@@ -252,6 +252,7 @@ _SHIFT: Final = object_of(
     ratio=number("of what runs take since then to what they took before"),
     low=number("lower end of its interval (95%)"),
     high=number("upper end"),
+    sure=boolean("whether that lasts; false: so few days may have been busy ones"),
     configurations=whole("that ran before and since"),
     days_before=whole("on which they ran"),
     days_since=whole("on which they ran"),
@@ -353,6 +354,12 @@ OUTCOMES: Final = object_of(
     },
 )
 _PAIR: Final = list_of(INTEGER, "GPUs per node, threads per rank")
+_START_UP: Final = object_of(
+    seconds=number("median of the runs"),
+    deviation=number("standard, of the runs"),
+    runs=whole("how many"),
+    error=number("standard, of the seconds, if these follow from whole runs; 0: they were measured"),
+)
 MODEL: Final = object_of(
     id=text("changes with the series and the layout, not with the results"),
     application=text("what ran"),
@@ -374,11 +381,15 @@ MODEL: Final = object_of(
         )
     ),
     results_used=whole("how many results it rests on"),
+    start_up=Maybe({**_START_UP, "description": "of its runs, which costs do not include; absent: unknown"}),
+    included=Maybe({**_START_UP, "description": "of its runs, which costs of whole runs include; absent: unknown"}),
+    unsure=number("relative standard error of its costs"),
     shifted=Maybe(
         object_of(
             "to which its earlier results are scaled",
             since=text("the day since when runs take longer, or less"),
             ratio=number("of what they take since then to what they took before"),
+            sure=boolean("whether that lasts; false: they are scaled half-way to it"),
         )
     ),
     ranks_per_gpu=Maybe(number("of a curve over GPUs whose ranks per node vary with these")),

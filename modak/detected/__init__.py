@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
-from modak.detected import gridengine, machine, pbs, slurm, software
+from modak.detected import flux, gridengine, lsf, machine, pbs, slurm, software
 from modak.detected.partitions import Told, described_partitions
 from modak.detected.seen import NOT_THERE, Cluster, CommandOutput, GpuCount, Machine, SeenNode, SeenPartition, plain
 from modak.errors import DataError, Fault, RequestError
@@ -80,7 +80,8 @@ def describe(
     dated = f"({asked.day.isoformat()})"
     host = plain(asked.host, 100)
     here = machine.machine(answers, host, frozenset({host, host.split(".")[0], "localhost"}))
-    cluster = slurm.cluster(answers) or pbs.cluster(answers) or gridengine.cluster(answers) or _alone(here)
+    readers = (slurm.cluster, pbs.cluster, gridengine.cluster, lsf.cluster, flux.cluster)
+    cluster = next(filter(None, (reader(answers) for reader in readers)), None) or _alone(here)
     probed = {name: machine.machine(given, f"a node of partition {plain(name, 64)}") for name, given in probes.items()}
     found = described_partitions(Told(cluster, here, probed, processors, accelerators, dated))
     notes = [*_troubles(answers, cluster.scheduler), *found.notes]

@@ -20,8 +20,8 @@ from modak.text.amounts import counted, join_names
 from modak.text.faults import fault_in
 from modak.text.grammar import Name
 
-WITH_FEATURES: Final = frozenset(("slurm", "torque"))
-"""Schedulers whose jobs may ask for nodes with a feature, which Torque calls a property."""
+WITH_FEATURES: Final = frozenset(("slurm", "torque", "lsf", "flux"))
+"""Schedulers whose jobs may ask for nodes with a feature: Torque and Flux call it a property, LSF a Boolean resource."""
 DEFAULTS: Final = ("default_memory_gb", "default_memory_per_cpu_gb")
 LISTS: Final = ("allowed_qos", "denied_qos", "allowed_accounts", "denied_accounts")
 JOB_LIMITS: Final = tuple(name for name in PARTS if name != "max_cpus")
@@ -120,7 +120,7 @@ def _alike(kind: NodeKind, machine: Machine) -> bool:
         return False
     if first.sockets and not (first.counts_cpus_alone and first.cpus == cores):
         return first.topology == machine.topology
-    return first.cpus in (cores, cores * threads)
+    return first.cpus == cores or (not first.counts_cores and first.cpus == cores * threads)
 
 
 def _partition(seen: SeenPartition, told: Told) -> Findings:

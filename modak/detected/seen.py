@@ -59,6 +59,8 @@ class SeenNode:
     count: int = 1
     cpus: int | None = None
     """CPUs as the scheduler counts them: cores or hardware threads."""
+    counts_cores: bool = False
+    """Whether they are known to be cores."""
     sockets: int | None = None
     cores: int | None = None
     """Of all sockets together."""

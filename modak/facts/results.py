@@ -132,3 +132,5 @@ class NotedShift(Fact):
     since: date
     ratio: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     """Of what they take since then to what they took before."""
+    sure: bool = True
+    """Otherwise it may pass, and models count results from before as half-way to what they would be since then."""

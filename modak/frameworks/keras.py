@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from modak.dsl import FrameworkOptions, Switch
-from modak.frameworks.base import Carrier, Compiler, Framework
+from modak.frameworks.base import NOTHING, Carrier, Compiler, Framework
 
 
 class KerasOptions(FrameworkOptions):
@@ -30,3 +31,8 @@ class Keras(Framework):
         """The backend's images. Keras counts versions of its own, so none is asked of the backend."""
         backend = options.value_of("backend")
         return Carrier("pytorch" if backend == "torch" else backend)
+
+    def environment(self, options: FrameworkOptions) -> Mapping[str, str]:
+        """``KERAS_BACKEND``, without which Keras looks for TensorFlow (keras.io, configuring your backend)."""
+        backend = options.value_of("backend")
+        return NOTHING if backend == "tensorflow" else {"KERAS_BACKEND": "torch" if backend == "pytorch" else backend}

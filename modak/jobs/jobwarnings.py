@@ -137,13 +137,13 @@ def _too_old(spec: JobSpec, software: Software) -> Iterator[Notice]:
 
 
 def _own_version(request: Request, software: Software) -> Iterator[Notice]:
-    """A warning if the request gives a version of Keras: images are known by the version of its backend."""
+    """A warning if the request gives a version of Keras, or a backend that does not bring it: images are known by the backend's version."""
     options, found = request.optimisation.options, software.image.labels if software.image else software.recipe
-    if request.optimisation.framework == "keras" and options.version is not None and found is not None:
-        text = (
-            f"the image is chosen by its {found.framework} ({found.version}), not by Keras: make sure that it has Keras {options.version}"
-        )
-        yield Notice(field="optimisation.options.version", message=text)
+    field = "version" if options.version is not None else "backend"
+    if request.optimisation.framework == "keras" and found and (field == "version" or found.framework != "tensorflow"):
+        needed = f"Keras {options.version}" if options.version is not None else "Keras"
+        text = f"the image is chosen by its {found.framework} ({found.version}), not by Keras: make sure that it has {needed}"
+        yield Notice(field=f"optimisation.options.{field}", message=text)
 
 
 def _own_layer(request: Request, software: Software) -> Iterator[Notice]:

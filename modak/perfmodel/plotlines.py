@@ -168,7 +168,7 @@ def _line(curve: Curve, label: str, others: CurveSet, level: float, failed: Sequ
         lower=tuple(values.min(axis=0).tolist()),
         upper=tuple(values.max(axis=0).tolist()),
         perfect=tuple(((curve.costs[0] * first / sizes) ** sign).tolist()),
-        shifted=longer(curve.shifted.ratio, curve.shifted.since) if curve.shifted else None,
+        shifted=longer(**curve.shifted.model_dump()) if curve.shifted else None,
     )
 
 

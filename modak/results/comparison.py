@@ -60,43 +60,52 @@ class ComparedPair:
     """Whether the difference exceeds the scatter of repeats (95 %); ``None``: nothing was repeated."""
 
 
-def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> list[ComparedPair]:
-    """Pairs of records that differ in ``column``, each value compared with the first of ``values`` (default: the smallest
-    number, or the first by name).
+Groups = Mapping[tuple[tuple[str, Any], ...], Mapping[str, list[float]]]
+"""The values of records that are equal in all columns but the compared one, by what they have there."""
 
-    Suspect records, those without a value in the column, and bounds (:data:`modak.results.failures.STOPPED`) are left out. Scatter (the
-    standard deviation of logarithms) is pooled over all repeated runs of a metric: memory hardly varies where times do.
+
+def compare(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> list[ComparedPair]:
+    """Pairs of records that differ in ``column``: :func:`pairs` of their :func:`equal_otherwise`."""
+    return pairs(equal_otherwise(records, column, values), column, values)
+
+
+def pairs(groups: Groups, column: str, values: Sequence[str] = ()) -> list[ComparedPair]:
+    """The pairs in groups of records, each value compared with the first of ``values`` (default: the smallest number, or the first by
+    name).
+
+    Scatter (the standard deviation of logarithms) is pooled over all repeated runs of a metric: memory hardly varies where times do.
     """
-    groups = _equal(records, column, values)
     cells: dict[str, list[Sequence[float]]] = defaultdict(list)
     for equal, group in groups.items():
         cells[dict(equal)["metric"]] += group.values()
     scatter = {of: _pooled(several) for of, several in cells.items()}
-    pairs = []
+    found = []
     for equal in sorted(groups, key=_in_order):
         group = groups[equal]
         order = values or sorted(group, key=lambda name: _in_order([(column, name)]))
         first, *others = (name for name in order if name in group)
         noise = scatter[dict(equal)["metric"]]
-        pairs += [_pair(dict(equal), (first, group[first]), (other, group[other]), noise) for other in others]
-    return pairs
+        found += [_pair(dict(equal), (first, group[first]), (other, group[other]), noise) for other in others]
+    return found
 
 
-def also_differ(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> tuple[str, ...]:
-    """The fewest other columns in which records differ that differ in ``column``; empty: none do. Of many, the first are looked at."""
-    groups = [(dict(equal), set(group)) for equal, group in islice(_equal(records, column, values).items(), _MOST_GROUPS)]
+def also_differ(groups: Groups) -> tuple[str, ...]:
+    """The fewest other columns in which records differ that differ in the compared one; empty: none do. Of many, the first count."""
+    some = [(dict(equal), set(group)) for equal, group in islice(groups.items(), _MOST_GROUPS)]
     differing = (
         tuple(sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name)))
-        for (one, its), (other, theirs) in combinations(groups, 2)
+        for (one, its), (other, theirs) in combinations(some, 2)
         if its != theirs
     )
     return min(differing, key=lambda names: (len(names), names), default=())
 
 
-def _equal(
-    records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str]
-) -> Mapping[tuple[tuple[str, Any], ...], Mapping[str, list[float]]]:
-    """The values of records that are equal in all columns but the compared one, by what they have there."""
+def equal_otherwise(records: Iterable[Mapping[str, Any]], column: str, values: Sequence[str] = ()) -> Groups:
+    """Records in groups that are equal in all columns but one.
+
+    Suspect records, those without a value in the column (``values``: without one of these), and bounds
+    (:data:`modak.results.failures.STOPPED`) are left out.
+    """
     aside = ASIDE.union((column,), WITH.get(column, ()))
     groups: dict[tuple[tuple[str, Any], ...], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:

@@ -38,6 +38,10 @@ EARLIEST: Final = "2000-01-01"
 """Nothing was measured before: see :func:`modak.ingest.values.reader`."""
 DAY: Final = 24 * 3600 * 1_000_000
 """Microseconds."""
+MOST_OPEN: Final = 2 * LEAST_DAYS
+"""Days after which a shift that lasts is sure, as a rule: of so many newest ones some may be unlike all before."""
+HALF_WAY: Final = "half-way to that, because so few days may have been busy ones"
+"""What becomes of the results from before a shift that is not sure."""
 _ROUNDS: Final = 3
 """Alternations between configurations and days, after which their effects hardly change."""
 _DEPTH: Final = 3
@@ -83,6 +87,8 @@ class Shift:
     """The day of the shift before it ..."""
     until: int | None = None
     """... and of the one after it."""
+    sure: bool = True
+    """Otherwise the days since then are so few that they may have been busy ones."""
 
     @property
     def since(self) -> date:
@@ -137,9 +143,10 @@ def sentence(shift: Shift, system: str, application: str | None) -> str:
     seen = f"{counted(shift.configurations, 'configuration')} on {shift.days[0]} days before and {shift.days[1]} since"
     later = f"--since {shift.since}" + (f" --until {date_of(shift.until - 1)}" if shift.until else "")
     earlier = f"--since {date_of(shift.after) if shift.after else EARLIEST} --until {date_of(shift.day - 1)}"
+    scaled = "to that" if shift.sure else f"{HALF_WAY}, and intervals reach as far as both"
     return (
-        f"{of} take {longer(shift.ratio, shift.since)} ({near:.0f} to {far:.0f}%; {seen}); models scale the earlier results to "
-        f"that. 'modak results compare measured_at {shift.since} {where}' compares them; 'modak results doubt {later} "
+        f"{of} take {longer(shift.ratio, shift.since, sure=shift.sure)} ({near:.0f} to {far:.0f}%; {seen}); models scale the earlier "
+        f"results {scaled}. 'modak results compare measured_at {shift.since} {where}' compares them; 'modak results doubt {later} "
         f"{where} --why TEXT' leaves out the later ones, {earlier} the earlier ones, and 'confirm' lets these count as they are"
     )
 
@@ -149,7 +156,7 @@ def document(shift: Shift, system: str, application: str | None) -> dict[str, An
     low, high = shift.interval
     of = {"system": system, **({"application": application} if application else {})}
     before, since = shift.days
-    days = {"days_before": before, "days_since": since}
+    days = {"days_before": before, "days_since": since, "sure": shift.sure}
     found = {"since": str(shift.since), "ratio": shift.ratio, "low": low, "high": high, "configurations": shift.configurations}
     return of | found | days | {"message": sentence(shift, system, application)}
 
@@ -170,11 +177,13 @@ def on_systems(records: Iterable[tuple[Mapping[str, Any], int]]) -> dict[str, li
 
 def of_system(runs: Sequence[TimedRun]) -> list[tuple[str | None, Shift]]:
     """The shifts of all runs on a system (``None``, or the one application that shows one), in order; without any, those of its
-    applications."""
-    if found := shifts(runs):
-        return [(_only_one(shift), shift) for shift in found]
-    alone = grouped(runs, lambda run: run.configuration.application)
-    return [(name, one) for name, own in alone.items() for one in shifts(own)]
+    applications. One that is not sure hides none that is."""
+    of_all = [(_only_one(shift), shift) for shift in shifts(runs)]
+    if any(shift.sure for _, shift in of_all):
+        return of_all
+    by_name = grouped(runs, lambda run: run.configuration.application)
+    alone: list[tuple[str | None, Shift]] = [(name, shift) for name, own in by_name.items() for shift in shifts(own)]
+    return alone if not of_all or any(shift.sure for _, shift in alone) else of_all
 
 
 def _only_one(shift: Shift) -> str | None:
@@ -185,14 +194,26 @@ def _only_one(shift: Shift) -> str | None:
 
 
 def shifts(runs: Sequence[TimedRun]) -> list[Shift]:
-    """The shifts of runs, in order: each as the runs since the one before it, and before the one after it, show it."""
+    """The shifts of runs, in order: each as the runs since the one before it, and before the one after it, show it. Last one that is not
+    sure, if the newest days are unlike those before."""
     numbers: dict[Configuration, int] = {}
     of = np.array([numbers.setdefault(run.configuration, len(numbers)) for run in runs], dtype=np.int64)
+    if len(numbers) < LEAST_CONFIGURATIONS:
+        return []
     days = _by_day(of, np.array([run.day for run in runs], dtype=np.int64), np.log([run.cost for run in runs]))
     names = list(numbers)
     edges = [_FIRST, *_parted(days, names, _FIRST, _LAST, _DEPTH), _LAST]
     judged = [_judged(days, *three, names) for three in zip(edges, edges[1:], edges[2:], strict=False)]
-    return [one for one in judged if one]
+    found = [one for one in judged if one]
+    newest = _newest(days, found[-1].day if found else _FIRST, names)
+    return [*found, newest] if newest else found
+
+
+def _newest(days: _Days, after: int, names: Sequence[Configuration]) -> Shift | None:
+    """Of the newest days since ``after`` those that are most unlike the ones before, if they are so for sure, also if they may pass."""
+    last = np.unique(days.day[days.day >= after])[1:][-MOST_OPEN:].tolist()
+    unlike = [one for day in last if (one := _judged(days, after, day, _LAST, names, sure=False))]
+    return max(unlike, key=lambda one: abs(math.log(one.ratio)) / max(math.log(one.interval[1] / one.ratio), 1e-300), default=None)
 
 
 def _parted(days: _Days, names: Sequence[Configuration], first: int, last: int, depth: int) -> list[int]:
@@ -254,9 +275,10 @@ def _most_striking(runs: _Days) -> int | None:
     return int(days[1 + int(np.argmax(striking))])
 
 
-def _judged(days: _Days, after: int, first: int, until: int, names: Sequence[Configuration]) -> Shift | None:
+def _judged(days: _Days, after: int, first: int, until: int, names: Sequence[Configuration], *, sure: bool = True) -> Shift | None:
     """The shift since a day, if it is one for sure, by the runs between the days of those before and after it; ``names`` are those of the
-    configurations."""
+    configurations. If it need not be ``sure`` that it lasts, one day since is enough, and once the interval, but the
+    newest day has to show half of it."""
     runs = days.between(after, until)
     since = runs.day >= first
     both = np.intersect1d(runs.of[since], runs.of[~since])
@@ -277,21 +299,21 @@ def _judged(days: _Days, after: int, first: int, until: int, names: Sequence[Con
     weight = weight * np.where(later, equal[1], equal[0]) / len(both)
     squares = float((weight * effect**2).sum())
     least = [LEAST_DAYS if edge in (_FIRST, _LAST) else LEAST_BETWEEN for edge in (after, until)]
-    few = any(there < needed - 0.01 for there, needed in zip(equal, least, strict=True))
-    if few or squares > _missed_by_line(place, effect + moved * later, weight):
+    few = any(there < needed - 0.01 for there, needed in zip(equal, least if sure else [LEAST_DAYS, 1], strict=True))
+    if few or (squares > _missed_by_line(place, effect + moved * later, weight) if sure else effect[-1] * moved < -(moved**2) / 2):
         return None
     taken = len(rest) / (len(rest) - len(both) - 1)  # configurations have taken their part of the scatter
     like = min(max(float((effect[1:] * effect[:-1]).sum()) / max(float((effect**2).sum()), 1e-300), 0.0), LASTING)
     of_days = math.sqrt(squares / sum(equal) * taken * (1 + like) / (1 - like) * sum(map(variance_of_median, equal)))
     of_configurations = float(np.std(each, ddof=1)) * math.sqrt(variance_of_median(several))
     error = max(quantile(int(sum(equal)) - 2) * of_days, quantile(several - 1) * of_configurations)
-    if abs(moved) - LEAST_SHIFT <= SURE * error:
+    if abs(moved) - LEAST_SHIFT <= error * (SURE if sure else 1):
         return None
     ratios = dict(zip((names[one] for one in both), np.exp(each).tolist(), strict=True))
     interval = (math.exp(moved - error), math.exp(moved + error))
     days_of_sides = (int((~later).sum()), int(later.sum()))
     edges = (after if after > _FIRST else None, until if until < _LAST else None)
-    return Shift(first, math.exp(moved), interval, days_of_sides, ratios, *edges)
+    return Shift(first, math.exp(moved), interval, days_of_sides, ratios, *edges, sure)
 
 
 def _missed_by_line(days: Ints, effect: Array, weight: Array) -> float:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
 
 from modak.errors import DataError, NotFound, RequestError, UnknownName, unknown
 from modak.ingest.columns import COLUMNS, canonical, is_known
 from modak.ingest.values import reader
 from modak.results import shifts
-from modak.results.comparison import ASIDE, also_differ, compare, unify_spellings
+from modak.results.comparison import ASIDE, also_differ, equal_otherwise, pairs, unify_spellings
 from modak.results.filters import none_of
 from modak.text.documents import Json
 
@@ -21,7 +20,7 @@ Rows = Iterable[Mapping[str, Any]]
 
 
 def comparison(
-    rows: Callable[[], Rows],
+    rows: Rows,
     column: str,
     values: Sequence[str],
     filters: Mapping[str, str],
@@ -30,30 +29,27 @@ def comparison(
 ) -> Json:
     """``pairs`` of results that differ in the ``column`` only, or ``shifts``: see :meth:`modak.service.Service.compare`.
 
-    ``rows`` reads the results that match the filters; ``own`` are the names of systems by all of their names; ``names_in`` are the known
-    names in a column.
+    ``rows`` are the results that match the filters, read once; ``own`` are the names of systems by all of their names; ``names_in`` are the
+    known names in a column.
     """
     by, seen, told = _column(column), set[str](), set[str]()
     if by == WHEN and not values:
-        alike = unify_spellings(rows(), by, (), own)
+        alike = unify_spellings(rows, by, (), own)
         return _shifts(_noting(alike, by, seen, told), lambda: _refuse_unseen(by, seen, told, filters, names_in))
     if when := _date(values) if by == WHEN else None:
         values = [f"before {when}", f"since {when}"]
-    alike_by = partial(unify_spellings, by=by, values=values, own=own)
-
-    def chosen() -> Iterator[Mapping[str, Any]]:
-        return alike_by(_parted(rows(), when, values) if when else rows())
-
-    pairs = compare(_noting(chosen(), by, seen, told), by, values)
+    chosen = unify_spellings(_parted(rows, when, values) if when else rows, by, values, own)
+    groups = equal_otherwise(_noting(chosen, by, seen, told), by, values)
     _refuse_unseen(by, seen, told, filters, names_in)
     for value in values:
         if value not in seen:
             raise NotFound(f"no results were measured {value}", field="value") if when else UnknownName(by, value, seen, field="value")
-    if not pairs:
-        others = also_differ(chosen(), by, values)
+    found = pairs(groups, by, values)
+    if not found:
+        others = also_differ(groups)
         also = f"; the most alike also differ in {', '.join(others)}" if others else ""
         raise DataError(f"no results differ in {by} alone{also}", field="column")
-    return {"column": by, "pairs": [{**asdict(pair), "medians": list(pair.medians), "counts": list(pair.counts)} for pair in pairs]}
+    return {"column": by, "pairs": [{**asdict(pair), "medians": list(pair.medians), "counts": list(pair.counts)} for pair in found]}
 
 
 def _shifts(rows: Rows, check: Callable[[], None]) -> Json:

@@ -240,7 +240,7 @@ class Service:
                 return [name for system in systems for name in (system.name, *system.aliases)]
             return METRICS if column == "metric" else ()
 
-        return comparison(rows, column, values, filters, own_names(systems), names_in)
+        return comparison(rows(), column, values, filters, own_names(systems), names_in)
 
     def export(self, filters: Mapping[str, str]) -> Export:
         """All results that match the filters: the columns, and rows of text."""

@@ -44,6 +44,18 @@ class _Step(NamedTuple):
     """The standard error of the logarithm of the ratio for this series."""
     of_all: bool
     """Whether it is of all runs on the system, and not of this application."""
+    sure: bool = True
+    """Otherwise it may pass, and runs may take as long as before or as since then."""
+
+    @property
+    def scale(self) -> float:
+        """What values from before are multiplied by: of two levels that may be, they are in the middle."""
+        return self.ratio if self.sure else math.sqrt(self.ratio)
+
+    @property
+    def unsure(self) -> float:
+        """The standard error of the logarithm of that."""
+        return self.error if self.sure else math.hypot(self.error, math.log(self.scale))
 
 
 class Noted(NamedTuple):
@@ -56,17 +68,18 @@ class Noted(NamedTuple):
     @property
     def last(self) -> NotedShift:
         """The last of them."""
-        return NotedShift(since=date_of(self.steps[-1].day), ratio=self.steps[-1].ratio)
+        last = self.steps[-1]
+        return NotedShift(since=date_of(last.day), ratio=last.ratio, sure=last.sure)
 
     @property
     def scales(self) -> tuple[tuple[int, float], ...]:
         """What values from before each day are multiplied by."""
-        return tuple((step.day, step.ratio) for step in self.steps)
+        return tuple((step.day, step.scale) for step in self.steps)
 
     @property
     def unsure(self) -> float:
         """The standard error of the logarithm of what the oldest values are multiplied by."""
-        return math.hypot(*(step.error for step in self.steps))
+        return math.hypot(*(step.unsure for step in self.steps))
 
 
 class _Span(NamedTuple):
@@ -188,7 +201,7 @@ def _note(
         if before is not None and application not in looked_at and not any(name is None for name, _ in found):
             now = [step for step in known if not step.of_all]
         else:
-            now = [_Step(shift.day, shift.ratio, error, name is None) for name, shift, error in unsure]
+            now = [_Step(shift.day, shift.ratio, error, name is None, shift.sure) for name, shift, error in unsure]
             if _are_noted(known, now, [shift for _, shift, _ in unsure]):
                 return shown
         return json.dumps(now) if now else None
@@ -209,6 +222,6 @@ def _note(
 def _are_noted(noted: Sequence[_Step], now: Sequence[_Step], shifts: Sequence[Shift]) -> bool:
     """Whether shifts are noted already, as large within their intervals: not every further run has all series of a system fitted again."""
     return len(noted) == len(now) and all(
-        old.day == new.day and low <= old.ratio <= high and (old.error > 0, old.of_all) == (new.error > 0, new.of_all)
+        old.day == new.day and low <= old.ratio <= high and (old.error > 0, *old[3:]) == (new.error > 0, *new[3:])
         for old, new, (low, high) in zip(noted, now, (shift.interval for shift in shifts), strict=True)
     )

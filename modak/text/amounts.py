@@ -98,13 +98,13 @@ def share(part: float | None) -> str | None:
     return f"{100 * part:.1f}%" if part < 0.0995 else f"{100 * part:.0f}%"
 
 
-def longer(ratio: float, since: object) -> str:
+def longer(ratio: float, since: object, *, sure: bool = True) -> str:
     """A ratio of the times since a day to those before it, in words.
 
-    >>> longer(1.15, "2026-03-11"), longer(0.87, "2026-03-11")
-    ('15% longer since 2026-03-11', '13% less time since 2026-03-11')
+    >>> longer(1.15, "2026-03-11"), longer(0.87, "2026-03-11", sure=False)
+    ('15% longer since 2026-03-11', 'perhaps 13% less time since 2026-03-11')
     """
-    return f"{100 * abs(ratio - 1):.0f}% {'longer' if ratio > 1 else 'less time'} since {since}"
+    return f"{'' if sure else 'perhaps '}{100 * abs(ratio - 1):.0f}% {'longer' if ratio > 1 else 'less time'} since {since}"
 
 
 def either_way(factor: float) -> str:

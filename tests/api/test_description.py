@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from modak.api import create_app
 from modak.api.examples import add_examples
 from modak.auth import SCOPES
+from modak.perfmodel.fitting.curves import Curve
 from modak.schemas import KINDS
 from tests.api.document import API, NOWHERE, OPERATIONS
 from tests.api.site import Site
@@ -98,6 +99,11 @@ def test_a_line_is_described_whole(web: TestClient) -> None:
     """All that it has."""
     (line,) = web.get("/lines?application=3dgan&most=1").json()["lines"]
     assert line.keys() == API["components"]["schemas"]["lines"]["properties"]["lines"]["items"]["properties"].keys()
+
+
+def test_a_model_is_described_whole() -> None:
+    """Every field of a stored curve; one that is only estimated is never listed."""
+    assert Curve.model_fields.keys() - API["components"]["schemas"]["model"]["properties"].keys() == {"estimated"}
 
 
 @pytest.mark.parametrize("path", ["/infrastructures", "/scripts", "/scaling_models", "/container_mappings"])

@@ -219,12 +219,15 @@ def test_layers_and_forks_name_whose_images_serve_them(name: str, values: dict[s
         ("openmp", {"affinity": "none"}, {"OMP_PROC_BIND": "false"}),
         *(("openmp", {"affinity": word}, {"OMP_PROC_BIND": word}) for word in ("close", "spread", "primary", "master", "true", "false")),
         ("openmp", {"affinity": "whatever"}, {}),
+        ("keras", {}, {}),
+        *(("keras", {"backend": name}, {"KERAS_BACKEND": "torch"}) for name in ("torch", "pytorch")),
+        ("keras", {"backend": "theano"}, {"KERAS_BACKEND": "theano"}),
         ("horovod", {"fusion_threshold": 0, "cycle_time": 3.5}, {"HOROVOD_FUSION_THRESHOLD": "0", "HOROVOD_CYCLE_TIME": "3.5"}),
         ("horovod", {"fusion_threshold": 134217728}, {"HOROVOD_FUSION_THRESHOLD": "134217728"}),
     ],
 )
 def test_options_become_variables(name: str, values: dict[str, Any], expected: dict[str, str]) -> None:
-    """An affinity in the caller's words is one of OpenMP's own; Horovod's settings are its variables."""
+    """An affinity in the caller's words is one of OpenMP's own; settings of Horovod and Keras are their variables."""
     assert plugins.find("frameworks", name).environment(options(name, values)) == expected
 
 

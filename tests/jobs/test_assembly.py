@@ -439,12 +439,22 @@ def test_the_library_in_an_image_does_not_matter_to_torchrun(known: Callable[[st
     assert ("docker://a/torch:2.1" in text, "mpirun -n 2 -ppn 1" in text) == (True, True)
 
 
-def test_a_version_of_keras_is_named_where_an_image_is_chosen(known: Callable[[str | None], Facts]) -> None:
-    """The catalogue has versions of its backend only: the newest TensorFlow brings another Keras."""
-    wanted = {"app_type": "ai_training", "ai_training": {"keras": {"version": "2.3", "backend": "tensorflow"}}}
+@pytest.mark.parametrize(
+    ("options", "field", "needed"),
+    [
+        ({"version": "2.3", "backend": "tensorflow"}, "version", "Keras 2.3"),
+        ({"version": "3.1", "backend": "torch"}, "version", "Keras 3.1"),
+        ({"backend": "torch"}, "backend", "Keras"),
+    ],
+)
+def test_keras_is_named_where_an_image_is_chosen(
+    known: Callable[[str | None], Facts], options: dict[str, str], field: str, needed: str
+) -> None:
+    """The catalogue has versions of its backend only: the newest TensorFlow brings another Keras, PyTorch none."""
+    wanted = {"app_type": "ai_training", "ai_training": {"keras": options}}
     found = optimise(normalise({"job": {"target": {"name": "hlrs-testbed"}, "optimisation": wanted}}).request, known(None)).plan
-    (told,) = [one.message for one in found.warnings if one.field.endswith("version")]
-    assert told.endswith("not by Keras: make sure that it has Keras 2.3")
+    (told,) = [one.message for one in found.warnings if one.field.endswith(f"keras.{field}")]
+    assert told.endswith(f"not by Keras: make sure that it has {needed}")
 
 
 def test_the_library_of_a_recipe_is_started_by_one_of_its_kind() -> None:
@@ -653,6 +663,13 @@ def test_threads_are_bound_in_one_way(affinity: dict[str, str], setting: dict[st
     facts = Facts(version="1", systems={"here": GPUS}, rules=(rule,))
     text = optimise(normalise({"job": job}).request, facts).texts.job_script
     assert re.findall(r"^export ((?:KMP_AFF|GOMP_|OMP_P).*)", text, re.MULTILINE) == binding
+
+
+@pytest.mark.parametrize("section", [{"horovod": {"cycle_time": 3.5}}, {"tensorflow": {}, "horovod": {"cycle_time": 3.5}}])
+def test_horovod_has_its_settings_alone_and_beside_a_framework(section: dict[str, Any]) -> None:
+    """A key of its own makes it that framework's distribution, and its options remain."""
+    text = script(GPUS, {"node_count": 2}, {"app_type": "ai_training", "ai_training": section}, app_type="python", executable="train.py")
+    assert "export HOROVOD_CYCLE_TIME=3.5\n" in text
 
 
 @pytest.mark.parametrize("place", [{"container_runtime": "none"}, {"container_runtime": "apptainer"}])

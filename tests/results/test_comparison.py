@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from modak.results.comparison import also_differ, compare, quantile
+from modak.results.comparison import also_differ, compare, equal_otherwise, quantile
 
 
 def records(**values: list[float]) -> list[dict[str, Any]]:
@@ -132,10 +132,10 @@ def test_what_differs_in_more_than_the_column_is_not_compared() -> None:
 def test_what_else_the_most_alike_differ_in_is_told() -> None:
     """Of one system with itself it says nothing."""
     runs = [{**run, **more} for run in records(one=[10.0], two=[5.0]) for more in ({"nodes": 8, "mpi": run["system"]}, {"nodes": 2})]
-    assert also_differ([{**run, "threads_per_rank": len(run["system"]) + place} for place, run in enumerate(runs)], "system") == (
-        "threads_per_rank",
-    )
-    assert also_differ([{**run, "nodes": place} for place, run in enumerate(records(one=[10.0, 11.0]))], "system") == ()
+    other_threads = [{**run, "threads_per_rank": len(run["system"]) + place} for place, run in enumerate(runs)]
+    assert also_differ(equal_otherwise(other_threads, "system")) == ("threads_per_rank",)
+    one_system = [{**run, "nodes": place} for place, run in enumerate(records(one=[10.0, 11.0]))]
+    assert also_differ(equal_otherwise(one_system, "system")) == ()
 
 
 def test_quantiles_widen_with_fewer_repeats() -> None:

@@ -667,6 +667,15 @@ def test_what_is_computed_from_many_results_ends_with_its_request(
         ask(service, over)
 
 
+def test_results_are_read_once_to_say_in_what_else_they_differ(service: Service, load: Callable[[str], Any]) -> None:
+    """There may be a million of them."""
+    load("application,system,nodes,metric,value\nq,alpha,1,wall_time,9\nq,beta,2,wall_time,5\n")
+    pages: list[None] = []
+    with pytest.raises(DataError, match="no results differ in system alone; the most alike also differ in nodes"):
+        service.compare("system", filters={"application": "q"}, go_on=lambda: pages.append(None))
+    assert len(pages) == 1
+
+
 @pytest.mark.parametrize(("unit", "parts"), [("tokens/s/GPU", 32), ("tokens/s per node", 8), ("ktokens/s", 1000)])
 def test_a_rate_of_each_part_is_predicted_in_its_own_unit(service: Service, load: Callable[[str], Any], unit: str, parts: int) -> None:
     """As it is loaded. A row that does not say of how many is refused."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import date
 
+import numpy as np
 import pytest
 from sqlalchemy import text
 
@@ -53,15 +55,34 @@ def shifted(store: Store, application: str = "solver") -> NotedShift | None:
 
 @pytest.mark.parametrize("rate", [False, True])
 def test_models_scale_what_is_older_than_a_shift(store: Store, *, rate: bool) -> None:
-    """Of times and of rates; a load says so once there are results enough, and the facts of a request tell it."""
-    assert load(store, rows(BEFORE, rate=rate)) == load(store, rows(AFTER[:3], rate=rate)) == ()
-    assert on_two_nodes(store) == pytest.approx(200, rel=0.02)
+    """Of times and of rates; a load says so, and the facts of a request tell it. The first days may be busy ones: then predictions are
+    half-way, and intervals reach as far as both."""
+    assert load(store, rows(BEFORE, rate=rate)) == ()
+    for day in AFTER[:3]:
+        (note,) = load(store, rows([day], rate=rate))
+        assert note.startswith("runs of 'solver' on here take perhaps 2")
+        assert "% longer since 2026-03-11 (" in note
+        found, half_way = shifted(store), predict(store.models("solver"), Question({}), [2])
+        assert found is not None
+        assert not found.sure
+        assert half_way.value == pytest.approx(200 * math.sqrt(1.2), rel=0.02)
+        assert half_way.width.holds(np.log([190, 250] / half_way.value)).all()
     (note,) = load(store, rows(AFTER[3:], rate=rate))
     assert note.startswith("runs of 'solver' on here take 20% longer since 2026-03-11 (")
     assert on_two_nodes(store) == pytest.approx(240, rel=0.01)
     found = shifted(store)
     assert found is not None
-    assert (found.since, round(found.ratio, 2)) == (date(2026, 3, 11), 1.2)
+    assert (found.since, round(found.ratio, 2), found.sure) == (date(2026, 3, 11), 1.2, True)
+
+
+def test_a_busy_day_is_over(store: Store) -> None:
+    """What it had changed is as it was once another one is as usual."""
+    load(store, rows(BEFORE))
+    load(store, rows([11]))
+    assert on_two_nodes(store) == pytest.approx(200 * math.sqrt(1.2), rel=0.02)
+    load(store, rows([12], slower=1))
+    assert shifted(store) is None
+    assert on_two_nodes(store) == pytest.approx(200, rel=0.01)
 
 
 def test_what_says_no_time_is_not_scaled(store: Store) -> None:
@@ -148,9 +169,9 @@ def test_a_load_tells_of_its_own_applications(store: Store) -> None:
 
 
 def test_what_other_results_show_has_models_fitted_again(store: Store) -> None:
-    """Three days of one application are too few, until another one shows the shift of the system."""
+    """Three days of one application are too few to be sure, until another one shows the shift of the system."""
     load(store, rows(BEFORE), rows(AFTER[:3]))
-    assert on_two_nodes(store) == pytest.approx(200, rel=0.02)
+    assert on_two_nodes(store) == pytest.approx(200 * math.sqrt(1.2), rel=0.02)
     (note,) = load(store, rows([*BEFORE, *AFTER], application="heat"))
     assert note.startswith("runs on here take 20% longer")
     assert on_two_nodes(store) == pytest.approx(240, rel=0.01)

@@ -52,6 +52,8 @@ class Batches:
         return own if len(own) else self._of_all(start, end)
 
     def _at(self, known: Sizes, application: Hashable, size: float) -> float:
+        if size in known:
+            return known[size]
         held = min(max(size, min(known)), max(known))
         effects = self.effects(application, held, size) if held != size else np.zeros(0)
         return _between(known, held) + (float(effects.mean()) if len(effects) else 0.0)

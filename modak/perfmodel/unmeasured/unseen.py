@@ -162,8 +162,8 @@ class Transfer(NamedTuple):
 
     logs: Mapping[Identity, float]
     """Their log throughputs here, at one batch size."""
-    runs: Mapping[Identity, RunKind]
-    """They, with that batch size."""
+    beside: Mapping[RunKind, float]
+    """The same of those that were not measured here, each by its run with that batch size."""
     half_width: float
     """Of the 90 % interval of each."""
     calibration_runs: int
@@ -173,10 +173,6 @@ class Transfer(NamedTuple):
     """The other configurations, in words."""
     result_ids: Numbers
     """The results behind it, here and there."""
-
-    def told_beside(self, here: Throughputs) -> dict[RunKind, float]:
-        """The log throughputs of the applications that were not measured ``here``, each with its run."""
-        return {self.runs[one]: log for one, log in self.logs.items() if one not in here.identities}
 
 
 def _transfer(configuration: Configuration, batch: float | None, known: MeasuredRuns) -> Transfer | None:
@@ -200,10 +196,11 @@ def _transfer(configuration: Configuration, batch: float | None, known: Measured
         np.array([run.log for run in calibration]),
     )
     logs = {one: float(log) for (one, of_size), log in zip(rows, estimate.log_throughput, strict=True) if of_size == size}
-    runs = {one: replace(described[one], numbers=_with_batch(described[one], batch), configuration=configuration) for one in logs}
+    unrun = ((described[one], log) for one, log in logs.items() if one not in here.identities)
+    beside = {replace(run, numbers=_with_batch(run, batch), configuration=configuration): log for run, log in unrun}
     others = counted(len(compared.configurations), "other configuration")
     result_ids = merged(one.result_ids for one in (here, *compared.configurations))
-    return Transfer(logs, runs, float(estimate.half_width[0]), len(calibration), elsewhere, batch, others, result_ids)
+    return Transfer(logs, beside, float(estimate.half_width[0]), len(calibration), elsewhere, batch, others, result_ids)
 
 
 def _with_batch(run: RunKind, batch: float | None) -> tuple[tuple[str, float], ...]:
@@ -251,7 +248,7 @@ def _fitted(configuration: Configuration, names: Collection[str], known: Measure
     With a transfer that tells of none, there is no model: measured applications alone need no transfer.
     """
     here = known.measured[configuration]
-    told = transfer.told_beside(here) if transfer else {}
+    told = transfer.beside if transfer else {}
     unsized = {"batch"} if told and not any("batch" in run.features for run in told) else set()
     columns = [name for name in known.columns[configuration] if name in names and name not in unsized]
     fitted = {run: log for run, log in {**here.logs, **told}.items() if run.gives(columns)}
