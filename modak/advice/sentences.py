@@ -113,12 +113,19 @@ def one_process(chosen: Chosen) -> str | None:
     return "this request names neither" if found and found.framework == "caffe" else None
 
 
+def no_core_left(chosen: Chosen) -> str | None:
+    """That the threads take all cores of a node; ``None`` if they leave some, or the cores are not known."""
+    node, threads = chosen.target.node, chosen.shape.ranks_per_node * chosen.shape.threads_per_rank
+    return f"here {threads} threads take all {node.cores} cores" if node and threads >= node.cores else None
+
+
 FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
     "learning-rate-scaling": batchsize.learning_rate,
     "large-batch": batchsize.large,
     "batch-by-layout": batchsize.by_layout,
     "keras-front-end": lambda chosen: "this request uses Keras" if chosen.request.optimisation.framework == "keras" else None,
     "caffe-processes": one_process,
+    "communication-cores": no_core_left,
     "input-rate": inputrate.rate,
     "pack-small-files": inputrate.small_files,
     "stage-to-the-node": inputrate.local_copy,

@@ -219,11 +219,16 @@ def _compilers_given_up(known: Sequence[ImageKind], wanted: Wanted) -> dict[str,
 
 def _compilers_to_be_had(known: Sequence[ImageKind], wanted: Wanted) -> str:
     """How to get the graph compilers that no image has together: by a source build; or which of them alone."""
-    if plan(wanted.framework, wanted.version, "opt-build", wanted.hardware, wanted.inside):
+    if _has_source_build(wanted):
         return " (with optimisation.enable_opt_build one is built from source)"
     each = {name: replace(wanted, inside=replace(wanted.inside, compilers=(name,))) for name in wanted.inside.compilers}
     alone = [name for name, asked in each.items() if any(obstacle(kind.any, asked) is None for kind in known)]
     return f" (there are images with {' or '.join(alone)} alone: switch off the rest)" if alone else ""
+
+
+def _has_source_build(wanted: Wanted) -> bool:
+    """Whether there is a recipe of all that is wanted, built from source."""
+    return plan(wanted.framework, wanted.version, "opt-build", wanted.hardware, wanted.inside) is not None
 
 
 def _chosen(able: Sequence[ImageKind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:
@@ -288,8 +293,10 @@ def _nothing(known: Sequence[ImageKind], wanted: Wanted) -> ImageChoice:
     what = f"none of the {count} images of {named} is suitable: {counted}" if known else f"no image of {named} is known"
     if wanted.recipe_version:
         return ImageChoice(recipe_version=wanted.recipe_version, decisions=(f"image: to be built, {what}",))
-    message = f"{what}; name an image of your own in application.container_runtime, or add one to the catalogue"
-    return ImageChoice(decisions=(f"image: {what}",), warnings=(Notice(field="optimisation.framework", message=message),))
+    ways = "name an image of your own in application.container_runtime, or add one to the catalogue"
+    if _has_source_build(wanted):
+        ways = f"with optimisation.enable_opt_build one is built from source; or {ways}"
+    return ImageChoice(decisions=(f"image: {what}",), warnings=(Notice(field="optimisation.framework", message=f"{what}; {ways}"),))
 
 
 def _fits_fully(best: Image, wanted: Wanted) -> bool:

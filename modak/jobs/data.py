@@ -56,7 +56,7 @@ def storage(request: Request, target: Target, software: Software, expanded: Coll
 def _no_storage(target: Target, wanted: str, *, named: bool) -> tuple[Notice, ...]:
     """The warning that there is none of this class; ``named``: the command has the variable."""
     known = sorted({fs.storage_class for fs in _places(target) if fs.storage_class})
-    text = f"no storage of class {wanted} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
+    text = f"no path of storage of class {wanted} is recorded for {target.title}; known: {', '.join(known) or 'none'}"
     text += "; ${MODAK_STORAGE} has no value: the job will stop there" if named else ""
     return (Notice(field="application.storage_class_pref", message=text),)
 

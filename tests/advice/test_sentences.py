@@ -709,6 +709,20 @@ def test_fp16_is_advised_where_gpus_compute_it_faster(
     assert [text.partition(": ")[2].partition(" [")[0] for text in found] == ([told] if told else [])
 
 
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [
+        (Shape(4, 12), "here 48 threads take all 48 cores"),
+        (Shape(2, 48, hyperthreads=True), "here 96 threads take all 48 cores"),
+        (Shape(2, 22), None),
+    ],
+)
+def test_cores_for_communication_are_advised_where_none_is_left(known: Known, shape: Shape, told: str | None) -> None:
+    """The published layout itself leaves four."""
+    found = sentences(known, replace(chosen(known, 4, system="supermuc-ng"), shape=shape), "communication-cores")
+    assert [text.rpartition(" [")[0].rpartition(": ")[2] for text in found] == ([told] if told else [])
+
+
 def _advice_for(known: Known, precision: str, measured_on: str) -> Sequence[str]:
     """The advice on a training that was measured in one precision, and whose request gives none."""
     series = {"framework": "tensorflow", "precision": precision, "system": measured_on, "metric": "epoch_time"}

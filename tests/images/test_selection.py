@@ -406,6 +406,13 @@ def test_a_source_build_that_nobody_has_is_made() -> None:
     assert choice.decisions == (f"image: to be built, {why}; nearest: {XLA.reference}",)
 
 
+@pytest.mark.parametrize(("architecture", "there"), [("aarch64", True), ("ppc64le", False)])
+def test_where_no_image_is_suitable_a_source_build_is_named(architecture: str, there: bool) -> None:
+    """If there is a recipe."""
+    (warning,) = pick([XLA], architecture=architecture).warnings
+    assert ("; with optimisation.enable_opt_build one is built from source; or name an image" in warning.message) == there
+
+
 def test_without_a_recipe_a_source_build_is_only_a_wish() -> None:
     """enable_opt_build without a recipe takes the best that is there, and says that it is no source build."""
     choice = pick([XLA], opt_build=True)

@@ -77,7 +77,7 @@ KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
         [],
         {"job_options": {"request_gpus": 2}, "optimisation": {"framework": "openacc", "options": {"compiler": "pgi", "version": "20.4"}}},
     ),
-    "opencl-and-opencc": ([f"{HPC}.config.parallelisation"], {"optimisation": {"config": {"parallelisation": ("opencl",)}}}),
+    "opencl-and-opencc": ([f"{HPC}.config.parallelisation"], {"optimisation": {"config": {"parallelisation": ("opencl", "openacc")}}}),
     "mpi-and-openmp": (
         [],
         {
@@ -934,6 +934,14 @@ def test_whatever_is_sent_is_read_or_refused(document: Any, strict: bool) -> Non
     assert isinstance(found, Normalised)
     assert all(warning.message.isprintable() for warning in found.warnings)
     json.loads(found.request.model_dump_json())
+
+
+@pytest.mark.parametrize("field", ["batch_size", "compiler"])
+@pytest.mark.parametrize("auto", ["auto", "Auto"])
+def test_what_is_left_to_the_evidence_by_name_is_as_if_left_out(field: str, auto: str) -> None:
+    """No compiler is called so."""
+    found = normalise(job("optimisation", workload={field: auto}))
+    assert (getattr(found.request.optimisation.workload, field), found.warnings) == (None, ())
 
 
 @pytest.mark.parametrize("blank", ["", " "])
