@@ -1,6 +1,7 @@
 """Configurations whose runs failed: neither chosen nor planned, after a second try. Those that were stopped take longer than that.
 
 A run that ended for want of memory tells of others: with as many ranks on a node or more, on as many nodes or fewer, a node needs as much.
+So it does for a larger problem, with the same values of parameters that a request leaves open: the others are then the problem.
 Where jobs get memory with their cores, one with more cores for each rank has more.
 """
 
@@ -20,16 +21,17 @@ from modak.choosing.shapes import Shape
 from modak.choosing.workload import with_problem
 from modak.dsl import Notice, Request
 from modak.errors import Infeasible
-from modak.facts import Facts, FailedRuns, Layout
+from modak.facts import Facts, FailedRuns, Layout, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import Curve, Question
 from modak.perfmodel.fitting.startup import LENGTHS
 from modak.perfmodel.forecasting.censoring import censored_runs, ran_on
 from modak.perfmodel.matching.magnitudes import magnitude
-from modak.perfmodel.matching.questions import with_switches_off
+from modak.perfmodel.matching.questions import equal_values, with_switches_off
 from modak.results.failures import OUT_OF_MEMORY, STOPPED, TRIES
 from modak.target import Target
 from modak.text.amounts import counted, join_names
+from modak.text.choices import named
 
 SHOWN: Final = 3
 """Layouts whose failed runs a reason names."""
@@ -53,7 +55,7 @@ def _without_failed(request: Request, target: Target, found: Candidates, facts: 
     out, _, told = _failing(request, target, found, facts)
     if not told:
         return found
-    what = join_names([_in_words(one, others=others) for one, others in _together(told)], SHOWN, "; ")
+    what = join_names([_in_words(one, request, others=others) for one, others in _together(told, request)], SHOWN, "; ")
     why = (*found.decisions, f"{LEFT_OUT}{what} ({_MENDED})")
     kept = [(shape, nodes[~fails]) for (shape, nodes), fails in zip(found.pairs, out, strict=True) if not fails.all()]
     if kept:
@@ -81,11 +83,13 @@ def failed_at_other_problems(request: Request, target: Target, found: Candidates
     a smaller problem, and none of any succeeded; else 0."""
     curves, asked = usable_curves(request, target, facts.models), question(with_problem(request, found.problem), target, shape)
     of_any = replace(asked, attributes={name: value for name, value in asked.attributes.items() if name not in ("dataset", "params")})
-    here = (one for one in facts.failed if one.series.metric != STOPPED and (one.layout.nodes or 1) == nodes)
+    failed = (one for one in facts.failed if one.series.metric != STOPPED and _has_values(shape, one.series))
+    here = (one for one in failed if (one.layout.nodes or 1) == nodes)
     others = [one for one in here if not asked.may_have_been(one.series, one.layout) and of_any.may_have_been(one.series, one.layout)]
     count = sum(one.count for one in others)
     enough = count >= TRIES or any(one.series.metric == OUT_OF_MEMORY and _is_smaller(one.series.params, asked.params) for one in others)
-    return count if enough and nodes not in ran_on(of_any, curves) else 0
+    with_values = [curve for curve in curves if _has_values(shape, curve.series)]
+    return count if enough and nodes not in ran_on(of_any, with_values) else 0
 
 
 def most_without_memory(request: Request, target: Target, found: Candidates, facts: Facts) -> int:
@@ -140,9 +144,9 @@ def _failing(request: Request, target: Target, found: Candidates, facts: Facts) 
     return out, once, told
 
 
-def _together(told: Mapping[FailedRuns, bool]) -> Iterator[tuple[FailedRuns, bool]]:
+def _together(told: Mapping[FailedRuns, bool], request: Request) -> Iterator[tuple[FailedRuns, bool]]:
     """The failed runs of series that differ in labels alone as one, with whether any of them tells of others."""
-    for alike in grouped(told, lambda one: (one.series.metric, one.layout)).values():
+    for alike in grouped(told, lambda one: (one.series.metric, one.layout, _values(one, request))).values():
         yield alike[0].model_copy(update={"count": sum(one.count for one in alike)}), any(told[one] for one in alike)
 
 
@@ -157,9 +161,25 @@ def _telling(
         most = one.layout.nodes or 1
         itself = (nodes == most) & (most not in ran and asked.may_have_been(one.series, one.layout))
         as_little = one.series.metric == OUT_OF_MEMORY and one not in less and _needs_as_much(shape, one.layout)
-        alike = as_little and replace(asked, layout=Layout()).may_have_been(one.series, Layout())
-        alike = alike and most not in ran_on(replace(asked, layout=one.layout.model_copy(update={"nodes": None})), curves)
+        of = _problem_of(one.series, asked, shape) if as_little else None
+        alike = of is not None and most not in ran_on(replace(of, layout=one.layout.model_copy(update={"nodes": None})), curves)
         yield one, itself, (nodes <= most) & (nodes < min(ran, default=np.inf)) & alike
+
+
+def _problem_of(series: SeriesKey, asked: Question, shape: Shape) -> Question | None:
+    """The question in any layout, if failed runs may have been of it; or about their smaller problem, if the request leaves parameters open
+    and they had the same values of these; else ``None``."""
+    own, values = replace(asked, layout=Layout()), dict(shape.params)
+    if own.may_have_been(series, Layout()):
+        return own
+    problem, larger = ({name: text for name, text in of.items() if name not in values} for of in (series.params, asked.params))
+    smaller = values and _has_values(shape, series) and _is_smaller(problem, larger) and own.without_params.may_have_been(series, Layout())
+    return own.with_params(series.params) if smaller else None
+
+
+def _has_values(shape: Shape, series: SeriesKey) -> bool:
+    """Whether runs had the values of the parameters that the request leaves open."""
+    return all(equal_values(series.params.get(name), value) for name, value in shape.params)
 
 
 def _needs_as_much(shape: Shape, other: Layout) -> bool:
@@ -198,11 +218,18 @@ def _is_smaller(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     return bool(sizes) and sizes.keys() == other.keys() and all(here and there and here <= there for here, there in sizes.values())
 
 
-def _in_words(one: FailedRuns, *, others: bool) -> str:
+def _values(one: FailedRuns, request: Request) -> str:
+    """The parameters of failed runs, if the request leaves some open."""
+    params = sorted(one.series.params.items()) if request.optimisation.workload.open_params else ()
+    return f" with {named(params)}" if params else ""
+
+
+def _in_words(one: FailedRuns, request: Request, *, others: bool) -> str:
     """Failed runs, and if they tell of ``others``, of which."""
     layout = one.layout
     where = counted(layout.nodes or 1, "node")
     where += f" x {layout.ranks_per_node or '?'}x{layout.threads_per_rank or '?'}" if layout.ranks_per_node else ""
+    where += _values(one, request)
     if one.series.metric != OUT_OF_MEMORY:
         return f"{where} failed ({counted(one.count, 'run')})"
     ranks = f" with {counted(layout.ranks_per_node, 'rank')} each or more" if layout.ranks_per_node else ""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from modak.choosing.decision import decide
 from modak.dsl import Plan, Request
 from modak.errors import RequestError
-from modak.facts import Facts, Layout, Result
+from modak.facts import Facts, FailedRuns, Layout, Result
 from modak.knowledge import packaged_root, read_guide
 from modak.nextruns import next_runs
 from modak.normalise import normalise
@@ -21,6 +21,7 @@ from modak.onerun import measurement
 from modak.optimise import optimise, recommend
 from modak.perfmodel import fit
 from modak.prepared import prepared
+from modak.results.failures import FAILED, OUT_OF_MEMORY
 from modak.sizing.size import size
 from tests.examples import Known
 from tests.runs import ran
@@ -142,6 +143,51 @@ def test_values_of_other_problem_sizes_are_not_chosen(known: Known, cells: int, 
     large = runs({("4", "1"): {1: 800.0, 2: 400.0, 4: 200.0}}, params={"cells": "200"})
     made = plan(known, [*small, *large], params={"tp": "auto", "pp": "auto", "cells": cells})
     assert made.configuration.params == chosen
+
+
+def failed(nodes: int, metric: str, count: int = 1, **params: str) -> FailedRuns:
+    """Failed runs with a pp of 1."""
+    series = ran(1.0, params={"pp": "1", **params}).series.model_copy(update={"metric": metric, "unit": "1"})
+    return FailedRuns(series=series, layout=Layout(nodes=nodes, ranks_per_node=48, threads_per_rank=1), count=count)
+
+
+def of_400_cells(known: Known, nodes: int | None, *runs_that_failed: FailedRuns, also: Sequence[Result] = ()) -> Plan:
+    """The plan for a problem that nobody ran; of smaller ones tp 2 was the faster one."""
+    small = runs({("2", "1"): {1: 50.0, 4: 14.0}}, params={"cells": "50"})
+    large = runs({("2", "1"): {4: 50.0}, ("4", "1"): {1: 220.0, 2: 120.0, 4: 70.0}}, params={"cells": "100"})
+    request = asked(nodes, params={"tp": "auto", "pp": "auto", "cells": 400})
+    return optimise(request, replace(facts(known, [*small, *large, *also]), failed=runs_that_failed)).plan
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cells", "tp", "ran_then", "chosen"),
+    [
+        (2, "100", "2", False, "4"),
+        (2, "60", "2.0", False, "4"),
+        (1, "100", "2", False, "4"),
+        (4, "100", "2", False, "2"),
+        (2, "800", "2", False, "2"),
+        (2, "100", "4", False, "2"),
+        (2, "100", "2", True, "2"),
+    ],
+)
+def test_values_with_which_a_smaller_problem_had_too_little_memory_are_not_chosen(
+    known: Known, nodes: int, cells: str, tp: str, ran_then: bool, chosen: str
+) -> None:
+    """On as many nodes or fewer, unless it ran there, too. Neither a larger problem tells, nor one with other values."""
+    also = runs({("2", "1"): {2: 26.0}}, params={"cells": cells}) if ran_then else ()
+    made = of_400_cells(known, nodes, failed(2, OUT_OF_MEMORY, cells=cells, tp=tp), also=also)
+    assert (made.configuration.params or {})["tp"] == chosen
+    why = f"not considered: 2 nodes x 48x1 with cells {cells}, pp 1, tp {tp} had too little memory, so as many nodes or fewer"
+    assert any(reason.startswith(why) for reason in made.decisions) == (chosen == "4")
+
+
+@pytest.mark.parametrize(("nodes", "tp", "told_of"), [(2, "2", True), (3, "2", True), (3, "4", False)])
+def test_runs_with_other_values_tell_nothing_of_whether_one_fails(known: Known, nodes: int, tp: str, *, told_of: bool) -> None:
+    """Neither those that failed, nor those that ran on as many nodes."""
+    made = of_400_cells(known, nodes, failed(nodes, FAILED, 2, cells="100", tp=tp))
+    assert made.configuration.params == {"pp": "1", "tp": "2"}
+    assert any("with other problems failed, and none ended well" in reason for reason in made.decisions) == told_of
 
 
 def test_a_problem_that_is_not_named_is_the_one_with_the_most_results(known: Known) -> None:
