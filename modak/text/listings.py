@@ -60,7 +60,7 @@ RUN: Final = (
 MEASURED: Final = ("metric", "value", "unit", "params.epochs", "params.steps", "params.amount")
 """A value, and the length of the run to which the time of a whole run refers."""
 JUDGED: Final = ("suspect", "by_hand")
-SAID_OF_ANY: Final = frozenset(("repeat", "measured_at", "source", "doubted", "replaced_at", "replaced_by", "replaced_from"))
+SAID_OF_ANY: Final = frozenset(("repeat", "source", "doubted", "replaced_at", "replaced_by", "replaced_from"))
 """Columns by which no run differs from another one."""
 
 

@@ -183,6 +183,18 @@ def others(most: int, attribute: str) -> list[Result]:
     return [one for name, layouts in costs.items() for one in runs(*layouts, **{attribute: name})]
 
 
+@pytest.mark.parametrize(("system", "gpus"), [("there", None), ("there", 4), ("here", 4)])
+def test_ranks_share_no_work_of_gpus_that_results_leave_open(system: str, gpus: int | None) -> None:
+    """On nodes with as many, which are compared by these: with an eighth of the ranks a run takes neither an eighth nor eight times as
+    long, whether or not the question says how many GPUs there are."""
+
+    def power(used: NodeUse) -> NodePower:
+        return NodePower(bandwidth_gbs=100.0 * (4 if used.gpus is None else used.gpus))
+
+    question = Question({"system": system}, Layout(ranks_per_node=1, threads_per_rank=1, gpus_per_node=gpus))
+    assert predict(curves((8, 1, 100.0)), question, [4], power).value[0] == pytest.approx(25, rel=0.5)
+
+
 def test_five_other_frameworks_tell_no_less_than_one() -> None:
     """Of more results than contribute, those nearest to the question are among them."""
     here, there = runs((2, 24, 75.0), framework="own"), others(len(LAYOUTS), "framework")

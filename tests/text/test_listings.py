@@ -38,6 +38,16 @@ def test_the_time_of_a_run_is_shown_with_its_length() -> None:
     assert row[columns.index("params.epochs")] == "20"
 
 
+@pytest.mark.parametrize(("nodes", "shown"), [(1, True), (2, False)])
+def test_repeats_are_told_apart_by_when_they_were_measured(nodes: int, shown: bool) -> None:
+    """Other runs have no column for it: the table is wide enough."""
+    runs: list[listings.Item] = [
+        {"nodes": 1, "measured_at": "2026-03-01T09:00:00Z"},
+        {"nodes": nodes, "measured_at": "2026-03-02T09:00:00Z"},
+    ]
+    assert ("measured_at" in listings.results(runs)[0]) == shown
+
+
 def test_a_doubt_tells_no_runs_apart() -> None:
     """Repeats of one run have no column for it: its reason is shown anyway."""
     runs: list[listings.Item] = [{"id": 1, "value": 9, "suspect": "a slip", "doubted": True}, {"id": 2, "value": 8}]

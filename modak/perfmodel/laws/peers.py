@@ -154,7 +154,7 @@ def _together(kinds: Sequence[Sequence[Peer]], layout: Layout, answer: Answer) -
     away = np.array([layoutlaw.count_ratios(layout, peer.layout, peer.hyperthreads) for peer in peers])  # [k, 5]
     log_cost, deviation = _by_law(peers, kind, answers, away, layout)
     half = Z90 * np.hypot(deviation, nearest.dissimilarity)
-    lopsided = layoutlaw.beyond(away) and not layout.gpus_per_node
+    lopsided = layoutlaw.beyond(away) and not nearest.on_gpus
     used = [peer.match.curve for peer in peers]
     others = (*(curve.measured for curve in used), *(series for one in answers for series in one.others))
     return replace(
@@ -182,7 +182,7 @@ def _by_law(peers: Sequence[Peer], kind: Ints, answers: Sequence[Predictions], a
         unlike = np.array([peer.match.unlike(peers[0].match) for peer in peers])
         together = np.equal.outer(kind, kind) * of_kind.T[:, None]  # [n, k, k]
         ratios = [(share, covariance + together) for share, covariance in layoutlaw.ratios_of(away, kind, unlike)]
-    log_cost, deviation = layoutlaw.krige_layout(away, log_costs, np.sqrt(alone), ratios, on_gpus=bool(layout.gpus_per_node))
+    log_cost, deviation = layoutlaw.krige_layout(away, log_costs, np.sqrt(alone), ratios, on_gpus=peers[0].match.on_gpus)
     return log_cost, np.sqrt(common + deviation**2)
 
 

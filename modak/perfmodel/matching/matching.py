@@ -73,8 +73,18 @@ class Match:
     @cached_property
     def factor(self) -> float:
         """Factor from the curve's cost to that of the question."""
-        other_nodes = "system" in self.attributes or dissimilarity.on_other_nodes(self.curve, self.attributes, self.question)
-        return ratios.ratio(self.curve, self.question, self.power, other_nodes=other_nodes, other_layout=bool(self.shape))
+        return ratios.ratio(self.curve, self.question, self.power, other_nodes=self._other_nodes, other_layout=bool(self.shape))
+
+    @property
+    def on_gpus(self) -> bool:
+        """Whether GPUs share the work in question: some are asked for, or nodes are compared by theirs, because nobody says."""
+        named = self.question.layout.gpus_per_node
+        return bool(named) or (self._other_nodes and ratios.by_gpus(self.curve, self.question, self.power))
+
+    @property
+    def _other_nodes(self) -> bool:
+        """Whether the curve is of another system or kind of nodes."""
+        return "system" in self.attributes or dissimilarity.on_other_nodes(self.curve, self.attributes, self.question)
 
     @property
     def device(self) -> tuple[bool, bool]:

@@ -11,7 +11,7 @@ import math
 from modak.facts import Layout
 from modak.perfmodel.fitting.curves import Curve
 from modak.perfmodel.matching import layouts
-from modak.perfmodel.matching.devices import NodeUse, Power, other_device
+from modak.perfmodel.matching.devices import NodePower, NodeUse, Power, other_device
 from modak.perfmodel.matching.questions import Question, both_differ
 
 WITHIN_RANKS = layouts.COUNTS[:2]
@@ -37,14 +37,28 @@ def _of_power(curve: Curve, question: Question, power: Power | None) -> float | 
     """
     if power is None:
         return None
-    there, here = _used(curve, question)
-    behind, asked = power(there), power(here)
-    if (there.gpus, here.gpus) == (None, None) and (behind.bandwidth_gbs is None) != (asked.bandwidth_gbs is None):
-        # No side says how many GPUs it uses, and only one has some: the program does without.
-        behind, asked = power(there._replace(gpus=0)), power(here._replace(gpus=0))
+    behind, asked = _compared(curve, question, power)
     of_nodes = behind.over(asked)
     by_workers = curve.scale == "gpus" or (behind.cores and asked.cores)
     return of_nodes * _workers_in_question(curve, question.layout) if of_nodes and by_workers else of_nodes
+
+
+def by_gpus(curve: Curve, question: Question, power: Power | None) -> bool:
+    """Whether nodes are compared by their GPUs."""
+    if power is None:
+        return False
+    behind, asked = _compared(curve, question, power)
+    return behind.cores is None and behind.over(asked) is not None
+
+
+def _compared(curve: Curve, question: Question, power: Power) -> tuple[NodePower, NodePower]:
+    """The power behind the curve, and in question. Where no side says how many GPUs it uses, and only one has some, the program does
+    without."""
+    there, here = _used(curve, question)
+    behind, asked = power(there), power(here)
+    if (there.gpus, here.gpus) == (None, None) and (behind.bandwidth_gbs is None) != (asked.bandwidth_gbs is None):
+        return power(there._replace(gpus=0)), power(here._replace(gpus=0))
+    return behind, asked
 
 
 def _used(curve: Curve, question: Question) -> tuple[NodeUse, NodeUse]:
@@ -99,8 +113,8 @@ def _of_workers(curve: Curve, question: Question, power: Power | None) -> float:
     there, here = curve.layout, question.layout
     if curve.scale == "gpus" or other_device(curve, here, power):
         return 1.0
-    if there.gpus_per_node and here.gpus_per_node:
-        return there.gpus_per_node / here.gpus_per_node
+    if here.gpus_per_node:
+        return (there.gpus_per_node or here.gpus_per_node) / here.gpus_per_node
     pairs = [(getattr(there, name), getattr(here, name)) for name in WITHIN_RANKS if name != curve.varying]
     if any((one is None) != (other is None) for one, other in pairs):
         return 1.0
