@@ -105,7 +105,7 @@ def check_scheduler(scheduler: Scheduler) -> None:
     if scheduler.launcher:
         misfit = plugins.find("launchers", scheduler.launcher).unfit(JOBS[-1], scheduler)
         _claim(not misfit, f"launcher is one that works under this scheduler: {misfit}")
-    for name in ("preempted", "undisturbed"):
+    for name in ("again", "preempted", "undisturbed"):
         fault = rule_fault(getattr(scheduler, name))
         _claim(not fault, f"{name} is shell text: {fault}")
     for job in (*JOBS, *(replace(job, attributes=SAID) for job in JOBS)):

@@ -42,6 +42,8 @@ class Scheduler(ABC):
     """All jobs of an array have the same job number."""
     restarts: str | None = None
     """The variable that is set, and not 0, in a job that starts again; ``None``: there is none."""
+    again: str = ""
+    """A shell's command that succeeds in a job that starts again, where no variable says so; empty: there is none."""
     dependency: str | None = None
     """The variable that holds what the job waited for, which the command line may have said; ``None``: there is none."""
     preempted: str = ""

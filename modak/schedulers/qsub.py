@@ -33,6 +33,9 @@ COMMANDS: Final = Commands(
     lost="timed out|time-?out|end of (?:file|message)|communication failure",
 )
 """Status 153 is PBS's number of an unknown job; Slurm's ``qstat`` says nothing else. Its last two messages under ``away`` are Slurm's."""
+AGAIN: Final = r"""timeout 20 qstat -f "${PBS_JOBID}" 2>/dev/null |
+        grep -E '^ *(run|start)_count = ([2-9]|[1-9][0-9])' >/dev/null"""
+"""PBS Pro counts a job's starts in ``run_count``, Torque in ``start_count``. Both kill a job that they start again at once."""
 DEPENDENCIES: Final = frozenset({"after", "afterok", "afternotok", "afterany", "before", "beforeok", "beforenotok", "beforeany"})
 
 
@@ -45,6 +48,7 @@ class Pbs(Scheduler):
     commands: Commands | None = COMMANDS
     submit_dir: str | None = "PBS_O_WORKDIR"
     job_id: str | None = "PBS_JOBID"
+    again: str = AGAIN
     host_file: str | None = "PBS_NODEFILE"
     exclusive: bool = True
 

@@ -47,6 +47,7 @@ modak_report() {
     test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
 @PREEMPTED@ @preempted@
     test "${@RESTARTS@:-0}" = 0 || lost=1 # the start before may have done a part @restarts@
+    test "${MODAK_STATUS}" -ne 0 || ! @AGAIN@ || lost=1 # the start before may have done a part @again@
     local before earlier=null whole='' @chained@
     if before="$(modak_earlier)"; then @chained@
         printf -v whole '%d.%03d' "$(((took + before) / 1000))" "$(((took + before) % 1000))" @chained@
@@ -311,6 +312,7 @@ def _kinds(job: JobSpec, report: Report, scheduler: Scheduler, *, metric: bool, 
         "named": True,
         "preempted": scheduler.preempted,
         "restarts": scheduler.restarts and job.attributes.requeue is not False,
+        "again": scheduler.again and job.attributes.requeue is not False,
         "after": job.post or any(rule.stage == "after" for rule in job.rules),
     }
     of_all = {
@@ -325,7 +327,7 @@ def _kinds(job: JobSpec, report: Report, scheduler: Scheduler, *, metric: bool, 
 @cached
 def _functions(kinds: Collection[str], scheduler: Scheduler) -> Line:
     """The functions that write the report and send it, for each of the few kinds of report."""
-    may_lose, more = not {"restarts", "chained"}.isdisjoint(kinds), not {"after", "killed", "metric"}.isdisjoint(kinds)
+    may_lose, more = not {"restarts", "again", "chained"}.isdisjoint(kinds), not {"after", "killed", "metric"}.isdisjoint(kinds)
     report = with_parts(
         with_lines(_REPORT, {*kinds, "lost"} if may_lose else kinds),
         LOST=" lost=''" if may_lose else "",
@@ -336,6 +338,7 @@ def _functions(kinds: Collection[str], scheduler: Scheduler) -> Line:
         TIME="whole" if "chained" in kinds else "seconds",
         EARLIER=r", \"earlier\": ${earlier}" if "chained" in kinds else "",
         RESTARTS=scheduler.restarts or "",
+        AGAIN=scheduler.again,
         PREEMPTED=scheduler.preempted.rstrip("\n"),
         UNDISTURBED=scheduler.undisturbed,
     )

@@ -547,6 +547,22 @@ def test_a_requeued_job_reports_no_time(tmp_path: Path, scheduler: str, restarts
     assert [row["metric"] for row in result(tmp_path)["results"]][:1] == metrics
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "says", "whole"),
+    [
+        ("pbspro", "echo '    run_count = 1'", True),
+        ("pbspro", "echo '    run_count = 2'", False),
+        ("torque", "echo '    start_count = 12'", False),
+        ("torque", "echo '    comment = start_count = 2'; exit 1", True),
+    ],
+)
+def test_a_job_of_pbs_is_asked_for_its_starts(tmp_path: Path, scheduler: str, says: str, whole: bool) -> None:
+    """No variable tells them, and a job that starts again is killed at once: it leaves no file of its own."""
+    stub(tmp_path, "qstat", says)
+    assert ran(render(JOB, scheduler).text, tmp_path, PBS_O_WORKDIR=str(tmp_path), PBS_JOBID="77").returncode == 0
+    assert bool(result(tmp_path)["results"]) is whole
+
+
 def test_a_script_depends_on_what_its_scheduler_says_of_itself_and_not_on_the_name() -> None:
     """A plug-in of another name gets the same: what ends it, directories on each node, launchers."""
     attributes, staged = replace(JOB.attributes, dependency="afterok:3", array="1-3"), Staging(out=(Copy("/home/v/o", "o"),))
