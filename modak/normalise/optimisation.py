@@ -56,7 +56,7 @@ def optimisation(value: Any, path: str) -> Read:
     opened = as_object(value, path)
     if not isinstance(opened.value, OBJECT):
         return opened
-    kinds = {key: kind for key in opened.value if key not in PLAIN and (kind := _kind(key))}
+    kinds = {key: kind for key in opened.value if key not in PLAIN and (kind := name_of(key, _SECTIONS))}  # None: another key
     rest = _PLAIN({key: inner for key, inner in opened.value.items() if key not in kinds}, path)
     key, kind, notes = _chosen_kind(rest.value.get("app_type"), {k: v for k, v in kinds.items() if opened.value[k] is not None}, path)
     shown = label(key)
@@ -65,11 +65,6 @@ def optimisation(value: Any, path: str) -> Read:
     so_far = Read(LEFT_OUT, opened.notes + rest.notes + notes + chosen.notes, rest.faults + chosen.faults)
     written = {name: join(shown, name) for name in ("config", "data")} if key is not None else {}
     return checked(dsl.Optimisation, values, path, written, so_far)
-
-
-def _kind(key: Any) -> str | None:
-    """The kind of application whose section a key is; ``None`` for other keys."""
-    return name_of(key, _SECTIONS)
 
 
 def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tuple[str | None, str | None, tuple[Fault, ...]]:
