@@ -12,7 +12,8 @@ from typing import Final
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import values, wide
 from modak.ingest.columns import REQUIRED, canonical, header_faults, is_known
-from modak.ingest.headings import folded, renaming
+from modak.ingest.headings import folded
+from modak.ingest.hints import renaming
 from modak.ingest.table import Cells, Options, Raw
 from modak.ingest.values import quoted
 
