@@ -74,7 +74,8 @@ def _count(figure: Mapping[str, Any]) -> str | None:
     low, value, high = (figure.get(name) for name in ("lower", "value", "upper"))
     if value is None:
         return None if low is None else f"more than a job can have ({low:g} – …)"
-    return f"{value:g} ({'…' if low is None else f'{low:g}'} – {'…' if high is None else f'{high:g}'})"
+    first, last = ("…" if end is None else f"{end:g}" for end in (low, high))
+    return f"{value:g} ({first} – {last})"
 
 
 def _spread(figure: Mapping[str, Any]) -> str | None:

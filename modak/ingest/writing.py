@@ -69,12 +69,9 @@ def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Seq
     nothing varies.
     """
     kept = [{name: row[name] for name in columns} for row in rows if not row["suspect"] and not row["doubt"]]
-    varying = [name for name in columns if len({row[name] for row in kept}) > 1]
-    counts = (name for name in varying if name in LAYOUT or name.startswith("params."))
-    names = [name for name in counts if all(_number(row[name]) for row in kept)]
+    names, apart = _varying(kept, columns)
     if not names:
         raise DataError("no count or numeric parameter that all rows have varies, so Extra-P has nothing to model", field="format")
-    apart = [name for name in varying if name not in (*_POINTLESS, *names, "application")]
     units = Counter(metric for metric, _ in {(row["metric"], row["unit"]) for row in kept})
 
     def region(row: Mapping[str, str]) -> str:
@@ -96,6 +93,14 @@ def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Seq
     json.dump({"parameters": names, "measurements": measurements}, stream, indent=1, ensure_ascii=False)
     stream.write("\n")
     return len(kept)
+
+
+def _varying(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Of the columns in which rows differ those that are numbers in every row, Extra-P's parameters; and those that part its regions."""
+    varying = [name for name in columns if len({row[name] for row in rows}) > 1]
+    counts = (name for name in varying if name in LAYOUT or name.startswith("params."))
+    names = [name for name in counts if all(_number(row[name]) for row in rows)]
+    return names, [name for name in varying if name not in (*_POINTLESS, *names, "application")]
 
 
 def _number(cell: str) -> bool:

@@ -71,11 +71,11 @@ def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tu
     """Key of the chosen section and its kind, with notes on other spellings and unused sections."""
     kind = said or next(iter(sections.values()), None)
     key = next((key for key, its in sections.items() if its == kind), None)
-    notes = [
-        Fault(join(path, label(other)), f"ignored: {f'{key!r} is given, too' if its == kind else f'the application is {kind}'}")
-        for other, its in sections.items()
-        if other != key
-    ]
+    notes = []
+    for other, its in sections.items():
+        if other != key:
+            why = f"{key!r} is given, too" if its == kind else f"the application is {kind}"
+            notes.append(Fault(join(path, label(other)), f"ignored: {why}"))
     if kind and not said:
         notes.append(Fault(join(path, "app_type"), f"is not given; read from the section: {kind}"))
     if key is not None and key not in (kind, f"app_type-{kind}"):

@@ -312,8 +312,11 @@ def _compare(places: Sequence[_Place], measured: metrics.Metric | None) -> None:
 
 def _halves(place: _Place, runs: Sequence[Row[Any]], middle: float, rate: bool) -> list[LayoutRuns]:
     """The runs below and those above the middle of a layout."""
-    below, above = [run for run in runs if run.value <= middle], [run for run in runs if run.value > middle]
-    return [_cell(place, [run.value for run in half], any(run.by_hand for run in half), rate) for half in (below, above)]
+    halves = []
+    for above in (False, True):
+        half = [run for run in runs if (run.value > middle) == above]
+        halves.append(_cell(place, [run.value for run in half], any(run.by_hand for run in half), rate))
+    return halves
 
 
 def _cell(place: _Place, values: Sequence[float], confirmed: bool, rate: bool, middle: float | None = None) -> LayoutRuns:
