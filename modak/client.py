@@ -29,7 +29,6 @@ from modak.text.numbering import Measured, Selection
 if TYPE_CHECKING:
     from modak.facts import Added, Known
     from modak.ingest.reading import Incoming
-    from modak.ingest.sources import Source
     from modak.ingest.table import Table
     from modak.service import Service
     from modak.store.suspects import Judgement
@@ -175,7 +174,11 @@ class Remote:
         """``POST /results``: all files in one request, gzip files unpacked. Files of no known format are not sent."""
         DataError.raise_for(fault for table in found.tables if not table.format for fault in _faults(table))
         names = _public_names([table.source.name for table in found.tables])
-        body, kind = _form([(name, _unpacked(table.source)) for name, table in zip(names, found.tables, strict=True)])
+        files = []
+        for name, table in zip(names, found.tables, strict=True):
+            with table.source.open() as stream:
+                files.append((name, stream.read()))
+        body, kind = _form(files)
         progress(0.5, 0)
         options = found.options
         pairs = {
@@ -285,11 +288,6 @@ class Remote:
             raise Unavailable(f"{self.address} leads to {printable(elsewhere)}: MODAK_SERVER has to be the address of the service itself")
         wait = response.headers["Retry-After"] or ""
         return response.status, content, max(1.0, float(wait)) if wait.isdecimal() else 1.0
-
-
-def _unpacked(source: Source) -> bytes:
-    with source.open() as stream:
-        return stream.read()
 
 
 def _form(files: Sequence[tuple[str, bytes]]) -> tuple[bytes, str]:

@@ -210,7 +210,8 @@ def _within_limits(usual: Where, job: _Job) -> Where | None:
     limit = against(there)
     if not limit:
         return None
-    like = [one for one in job.open if _accelerators(one.node) == _accelerators(there.node)]
+    gpus = there.node.accelerator, there.node.accelerators
+    like = [one for one in job.open if (one.node.accelerator, one.node.accelerators) == gpus]
     able = [one for one in like if not against(one)]
     if options.architecture_constraint:
         needed = job.features & _features(there)
@@ -336,10 +337,6 @@ def _ranges(partition: Partition) -> list[tuple[int, int]]:
         else:
             joined.append((few, many))
     return joined
-
-
-def _accelerators(node: Node) -> tuple[object, ...]:
-    return node.accelerator, node.accelerators
 
 
 def processors_of(node: Node) -> tuple[object, ...]:

@@ -81,7 +81,8 @@ def joined(kind: str, builtin: Iterable[Any], installed: Iterable[Any]) -> tuple
     for variant in variants:
         for name in called(variant):
             if name in found:
-                raise Conflict(f"two variants of {TITLES[kind]} are called {name!r}: {_origin(found[name])} and {_origin(variant)}")
+                first, second = (f"{type(one).__module__}.{type(one).__qualname__}" for one in (found[name], variant))
+                raise Conflict(f"two variants of {TITLES[kind]} are called {name!r}: {first} and {second}")
             found[name] = variant
     return variants
 
@@ -105,7 +106,3 @@ def loaded(point: EntryPoint) -> Any:
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         raise Conflict(f"the package that offers {point.value!r} under {point.group} cannot be loaded: {why}") from error
-
-
-def _origin(variant: Any) -> str:
-    return f"{type(variant).__module__}.{type(variant).__qualname__}"

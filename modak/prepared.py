@@ -128,8 +128,11 @@ class Prepared(Facts):
         """Lengths of measured whole runs in ascending order, by unit (``epochs``, ``steps``, …); only units with several lengths."""
         series = [curve.series for curve in self.measured]
         measured = [startup.lengths(one.params) for one in series if startup.is_whole(one)]
-        known = {name: sorted({one[name] for one in measured if name in one}) for name in {name for one in measured for name in one}}
-        return {name: lengths for name, lengths in sorted(known.items()) if len(lengths) > 1}
+        known: dict[str, set[float]] = {}
+        for one in measured:
+            for name, length in one.items():
+                known.setdefault(name, set()).add(length)
+        return {name: sorted(lengths) for name, lengths in sorted(known.items()) if len(lengths) > 1}
 
     @cached_property
     def needing_more(self) -> tuple[Metric, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from modak.choosing.problem import as_spelt
-from modak.dsl import Request, Texts
+from modak.dsl import Request
 from modak.errors import ModakError
 from modak.facts import Rule
 from modak.normalise import normalise
@@ -28,13 +28,9 @@ def preview(plan_id: str, request: Mapping[str, Any], rules: Sequence[Rule], fac
         facts = facts_for(read.request)
         asked, notices = as_spelt(read.request, facts)
         then = replace(facts, rules=(*(rule for rule in facts.rules if rule.name not in names), *rules))
-        before, after = (_lines(optimise(asked, known, (*read.warnings, *notices)).texts) for known in (facts, then))
+        both = (optimise(asked, known, (*read.warnings, *notices)).texts for known in (facts, then))
+        before, after = (f"{texts.job_script}{texts.build_script}".splitlines(keepends=True) for texts in both)
     except ModakError as error:
         return {"id": plan_id, "diff": "", "error": str(error)}
     lines = difflib.unified_diff(before, after, f"{plan_id} as it is", f"{plan_id} with the rules")
     return {"id": plan_id, "diff": "".join(lines)}
-
-
-def _lines(texts: Texts) -> list[str]:
-    """The lines of the job script and of the build script."""
-    return [*texts.job_script.splitlines(keepends=True), *texts.build_script.splitlines(keepends=True)]

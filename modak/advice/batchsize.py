@@ -43,10 +43,7 @@ def _batch(chosen: Chosen) -> str:
         unsaid = f"not stated in the request; the results have {of_results}" if of_results else "not stated in the request or the results"
         return f"the global batch is {chosen.workers} times the batch per worker ({unsaid})"
     samples = chosen.request.optimisation.workload.samples
-    steps = _steps(samples / batch) if samples else ""
+    steps = ""
+    if samples:  # an epoch may have fewer of them than a step
+        steps = f", {counted(round(samples / batch), 'step')} per epoch" if samples >= batch else ", more than the samples of an epoch"
     return f"the global batch is {batch} ({each} on each of {chosen.workers} workers{steps})"
-
-
-def _steps(steps: float) -> str:
-    """Steps per epoch in words, also if an epoch has fewer samples than a step."""
-    return f", {counted(round(steps), 'step')} per epoch" if steps >= 1 else ", more than the samples of an epoch"

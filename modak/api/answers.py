@@ -49,7 +49,7 @@ def components() -> dict[str, Schema]:
         "measured_result": _measured_result(),
         "model": MODEL,
         "series": _series(),
-        "layout": _layout(),
+        "layout": object_of("the counts that they have in common", **{name: Maybe(_columns()[name]) for name in Layout.model_fields}),
         "load_report": LOAD_REPORT,
         "changed": CHANGED,
         "audit_entry": AUDIT_ENTRY,
@@ -214,11 +214,6 @@ def _series() -> Schema:
         **{name: known[name] if name in always else Maybe(known[name]) for name in SeriesKey.model_fields if name in known},
         params=Maybe(by_name(TEXT, "further parameters by name")),
     )
-
-
-def _layout() -> Schema:
-    known = _columns()
-    return object_of("the counts that they have in common", **{name: Maybe(known[name]) for name in Layout.model_fields})
 
 
 def _columns() -> dict[str, Schema]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -55,12 +54,13 @@ def document(app: FastAPI) -> dict[str, Any]:
     if settings.public_url:
         made["servers"] = [{"url": settings.public_url}]
     add_examples(made)
-    for method, path, operation in _operations(made):
-        operation["responses"].pop("422", None)
-        operation["responses"]["default"] = dict(_ERROR)
-        for response in operation["responses"].values():
-            response["headers"] = {**response.get("headers", {}), "X-Request-ID": _REQUEST_ID}
-        operation["security"] = _security(scope_of(method, path), anonymous=settings.anonymous)
+    for path, operations in made["paths"].items():
+        for method, operation in operations.items():
+            operation["responses"].pop("422", None)
+            operation["responses"]["default"] = dict(_ERROR)
+            for response in operation["responses"].values():
+                response["headers"] = {**response.get("headers", {}), "X-Request-ID": _REQUEST_ID}
+            operation["security"] = _security(scope_of(method.upper(), path), anonymous=settings.anonymous)
     return made
 
 
@@ -76,11 +76,6 @@ def _schemas(of_routes: dict[str, Any]) -> dict[str, Any]:
     )
     used = {name: schema for name, schema in of_routes.items() if name not in _UNUSED}
     return {**used, **documents, **answers.components(), **builds.schemas(), **published.schemas()}
-
-
-def _operations(made: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Method, path and entry of each operation."""
-    return ((method.upper(), path, one) for path, operations in made["paths"].items() for method, one in operations.items())
 
 
 def _security(needed: str | None, *, anonymous: bool) -> list[dict[str, list[str]]]:

@@ -37,7 +37,7 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(ModakError, _modak)
     app.add_exception_handler(RequestValidationError, _parameters)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(Exception, _unexpected)
+    app.add_exception_handler(Exception, failed)
 
 
 def answer(content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -145,7 +145,8 @@ def _http(request: Request, error: Any) -> Response:
         known = [route.path for route in request.app.routes if getattr(route, "include_in_schema", False)]
         detail = f"no such address{did_you_mean(request.scope['path'], known)} /openapi.json lists all that there are"
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:  # the router names those of the first route that has the address
-        headers = {"Allow": ", ".join(_methods(request))}
+        methods = {method for route in routes_at(request.scope) for method in route.methods}
+        headers = {"Allow": ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))}
         detail = _INSTEAD.get((request.method, request.scope["path"]), f"allowed here: {headers['Allow']}")
     return ProblemResponse(error.status_code, phrase, [Fault("", detail)], headers)
 
@@ -158,21 +159,11 @@ _INSTEAD: Final = {
 """What to do at an address instead of what it does not allow."""
 
 
-def _methods(request: Request) -> list[str]:
-    """The methods of a request's address."""
-    methods = {method for route in routes_at(request.scope) for method in route.methods}
-    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
-
-
 def routes_at(scope: Scope) -> Iterator[Any]:
     """The routes with the address of a request, whatever its method."""
     return (route for route in scope["app"].routes if route.matches(scope)[0] is not Match.NONE)
 
 
-def _unexpected(_: Request, __: Exception) -> Response:
-    return failed()
-
-
-def failed() -> ProblemResponse:
+def failed(*_: object) -> ProblemResponse:
     """The answer to a request that MODAK could not work on because of an error of its own."""
     return ProblemResponse(500, "internal error", [Fault("", "MODAK failed; the service's log says where")])

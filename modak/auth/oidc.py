@@ -93,7 +93,9 @@ class Issuer:
         subject = claims["sub"]
         if not subject or len(subject) > LONGEST_NAME or not subject.isprintable():
             raise Unauthorised(REFUSED)
-        return Principal(f"oidc:{subject}", frozenset(_scopes(claims.get(self.scopes_claim))))
+        claim = claims.get(self.scopes_claim)
+        words = claim.split() if isinstance(claim, str) else claim if isinstance(claim, list) else ()
+        return Principal(f"oidc:{subject}", frozenset(scope for scope in SCOPES if f"modak:{scope}" in words))
 
     def knows(self, token: str) -> bool:
         """Whether the key that a token names is known, so that :meth:`principal` does not wait for the issuer. Raises as that does."""
@@ -154,11 +156,6 @@ def _key_name(token: str) -> str:
         return str(jwt.get_unverified_header(token)["kid"])
     except (jwt.PyJWTError, ValueError, KeyError):
         raise Unauthorised(REFUSED) from None
-
-
-def _scopes(claim: object) -> Iterator[str]:
-    words = claim.split() if isinstance(claim, str) else claim if isinstance(claim, list) else ()
-    return (scope for scope in SCOPES if f"modak:{scope}" in words)
 
 
 def _keys(document: Mapping[str, Any]) -> Iterator[tuple[str, PyJWK]]:

@@ -26,7 +26,8 @@ class Log:
         *whole, self._rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
         if len(self._rest) > LONGEST_LINE:
             whole, self._rest = [*whole, self._rest], b""
-        lines = [cleaned for line in whole if (cleaned := _clean(line))]
+        texts = (ESCAPES.sub("", line[:LONGEST_LINE].decode("utf-8", "replace")).rstrip() for line in whole)
+        lines = [text for text in texts if text]
         for line in lines:
             self.line(line)
         return lines
@@ -51,7 +52,3 @@ class Log:
         """The first and the last lines, and the number of lines left out between them."""
         left_out = [f"… {self._dropped} lines are left out here …"] if self._dropped else []
         return "".join(f"{line}\n" for line in (*self._first, *left_out, *self._last))
-
-
-def _clean(line: bytes) -> str:
-    return ESCAPES.sub("", line[:LONGEST_LINE].decode("utf-8", "replace")).rstrip()

@@ -284,7 +284,8 @@ def validate(request: common.Request, as_json: common.AsJson = False, strict: co
     try:
         found = common.client().validate(asked, strict=strict)["warnings"]
     except ModakError as wrong:
-        if not _unreachable(wrong):
+        # there is no database or service to ask, or a service of an older version, which validates nothing
+        if wrong.exit_code != Unavailable.exit_code and wrong.status != HTTPStatus.NOT_FOUND:
             raise
         unasked = f"the target is not checked: {wrong}"
     if as_json:
@@ -294,11 +295,6 @@ def validate(request: common.Request, as_json: common.AsJson = False, strict: co
     show.warn(found)
     if unasked:
         typer.echo(unasked, err=True)
-
-
-def _unreachable(wrong: ModakError) -> bool:
-    """Whether there is no database or service to ask, or a service of an older version, which validates nothing."""
-    return wrong.exit_code == Unavailable.exit_code or wrong.status == HTTPStatus.NOT_FOUND
 
 
 def schema(

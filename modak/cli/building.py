@@ -74,7 +74,9 @@ def build(
     if wait:
         with show.progress(f"building {report['name']}"):
             report = _waited(building, report)
-        _refuse(report)
+        if report["state"] != "done":
+            message = f"{report['state']}: {report.get('message', 'before it began')} (modak images builds {report['id']} --log)"
+            raise RequestError(message, field=f"build of {report['name']}")
         _copy(report, output)
     if as_json:
         show.document(report)
@@ -229,12 +231,6 @@ def _waited(building: BuildService | Remote, report: dict[str, Any]) -> dict[str
         typer.echo(f"the build continues: 'modak images builds {report['id']}' shows it, with --cancel stops it", err=True)
         raise typer.Exit(INTERRUPTED) from None
     return report
-
-
-def _refuse(report: Mapping[str, Any]) -> None:
-    if report["state"] != "done":
-        message = f"{report['state']}: {report.get('message', 'before it began')} (modak images builds {report['id']} --log)"
-        raise RequestError(message, field=f"build of {report['name']}")
 
 
 def _copy(report: Mapping[str, Any], output: Path | None) -> None:

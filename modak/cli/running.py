@@ -154,7 +154,10 @@ def refresh(
 
 def _standing(one: Mapping[str, Any], *, dry_run: bool) -> tuple[str | None, ...]:
     """A row of the table: what happens to an entry, and why."""
-    fate = ("would be taken in" if dry_run else "taken in") if one["taken"] else "left out" if one["held"] != one["name"] else "stays"
+    if one["taken"]:
+        fate = "would be taken in" if dry_run else "taken in"
+    else:
+        fate = "stays" if one["held"] == one["name"] else "left out"
     why = f"another {one['kind']} is called so: {one['held']}" if one["standing"] == "name taken" else one["standing"]
     return fate, one["kind"], one["name"], why, one["by"], one["at"][:10] if one["at"] else None
 

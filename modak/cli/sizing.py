@@ -35,7 +35,8 @@ def size(
         return
     show.heading(answer["goal"])
     show.table(COLUMNS, [_row(one) for one in answer["platforms"]])
-    show.bullets("Missing from the request, and needed for every project", _missing(answer["asked"]))
+    missing = [f"{one['question']} ({one['field']})" for one in answer["asked"] if one.get("said") is None]
+    show.bullets("Missing from the request, and needed for every project", missing)
     show.bullets("Why", _reasons(answer["platforms"]))
     show.bullets("What no formula determines", answer["cautions"])
     show.bullets("Sources", answer["sources"])
@@ -73,7 +74,8 @@ def _count(figure: Mapping[str, Any]) -> str | None:
     low, value, high = (figure.get(name) for name in ("lower", "value", "upper"))
     if value is None:
         return None if low is None else f"more than a job can have ({low:g} – …)"
-    return f"{value:g} ({'…' if low is None else f'{low:g}'} – {'…' if high is None else f'{high:g}'})"
+    first, last = ("…" if end is None else f"{end:g}" for end in (low, high))
+    return f"{value:g} ({first} – {last})"
 
 
 def _spread(figure: Mapping[str, Any]) -> str | None:
@@ -86,10 +88,6 @@ def _spread(figure: Mapping[str, Any]) -> str | None:
 def _enough(needed: str, enough: bool | None) -> str:
     has = {True: "has it", False: "has less", None: "unknown there"}[enough]
     return f"{needed} ({has})" if needed and needed != "none" else needed
-
-
-def _missing(asked: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [f"{one['question']} ({one['field']})" for one in asked if one.get("said") is None]
 
 
 def _reasons(platforms: Sequence[Mapping[str, Any]]) -> list[str]:

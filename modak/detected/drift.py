@@ -85,9 +85,7 @@ def _sizes(at: str, stored: Partition, seen: Partition) -> Iterator[Drift]:
 
 def _of_node(at: str, stored: Node, seen: Node) -> Iterator[Drift]:
     for name in sorted(seen.model_fields_set - {"numa_modes"}):
-        was, now = getattr(stored, name), getattr(seen, name)
-        if name != "usable_memory_gb" or was != _cut(now):
-            yield Drift(f"{at}.{name}", was, now)
+        yield Drift(f"{at}.{name}", getattr(stored, name), getattr(seen, name))
     if seen.numa_modes:
         yield Drift(f"{at}.numa_modes", stored.standard_numa_domains, seen.standard_numa_domains)
 
@@ -104,11 +102,6 @@ def _lists(stored: Partition, seen: Partition) -> Iterator[tuple[str, Drift]]:
     for name in LISTS:
         was, now = (", ".join(sorted(getattr(one, name))) or None for one in (stored, seen))
         yield name, Drift(f"partitions.{seen.name}.{name}", was, now)
-
-
-def _cut(memory: float) -> float:
-    """As earlier versions entered the memory for jobs, which is no change of the machine."""
-    return int(memory * 10) / 10
 
 
 def _listed(at: str, stored: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[Drift]:

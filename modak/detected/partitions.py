@@ -177,7 +177,8 @@ def _described(kind: NodeKind, told: Told, machine: Machine, processor: Processo
     """The same of nodes whose processor is known; ``trouble``: the machine is only like them, and why."""
     scheduler = told.cluster.scheduler
     accelerator, of_accelerator = _accelerator(kind, machine, told)
-    topology = _topology(kind.node, machine)
+    # as the scheduler reports it; what it does not report, as the machine shows it
+    topology = Topology(*(said or shown for said, shown in zip(kind.node.topology, machine.topology, strict=True)))
     node = {**topology._asdict(), **_node(kind, machine, topology, scheduler, taken=bool(trouble)), "processor": processor.name}
     node |= {"accelerator": accelerator.name, "accelerators": kind.node.gpus[0].number} if accelerator else {}
     partition = _entry(kind, {name: value for name, value in node.items() if value is not None}, scheduler)
@@ -207,11 +208,6 @@ def _as_shown(kind: NodeKind, machine: Machine) -> NodeKind:
     if not (kind.node.counts_cpus_alone and kind.node.cpus == machine.topology.cores):
         return kind
     return replace(kind, nodes=tuple(replace(node, sockets=None, cores=None, threads_per_core=None) for node in kind.nodes))
-
-
-def _topology(node: SeenNode, machine: Machine) -> Topology:
-    """As the scheduler reports it; what it does not report, as the machine shows it."""
-    return Topology(*(said or shown for said, shown in zip(node.topology, machine.topology, strict=True)))
 
 
 def _node(kind: NodeKind, machine: Machine, topology: Topology, scheduler: str, *, taken: bool) -> Mapping[str, Any]:

@@ -344,6 +344,7 @@ def _pairs(text: str) -> Mapping[str, str]:
 def _node(fields: Mapping[str, str]) -> SeenNode:
     sockets, per_socket = count(fields.get("Sockets")), count(fields.get("CoresPerSocket"))
     memory = (whole(fields.get("RealMemory")) or 0) - (whole(fields.get("MemSpecLimit")) or 0)
+    features = fields.get("AvailableFeatures", "")
     return SeenNode(
         name=fields["NodeName"],
         partitions=tuple(name for name in fields.get("Partitions", "").split(",") if name),
@@ -355,7 +356,7 @@ def _node(fields: Mapping[str, str]) -> SeenNode:
         reserved_cores=whole(fields.get("CoreSpecCount")) or 0,
         usable_memory_gb=exact_gigabytes(memory if memory > 1 else None),  # 1: the site says nothing
         gpus=gres(fields.get("Gres")),
-        features=_features(fields.get("AvailableFeatures")),
+        features=() if features == "(null)" else tuple(word for word in features.split(",") if word),
         powered_down="POWERED_DOWN" in fields.get("State", "").split("+"),
     )
 
@@ -376,7 +377,3 @@ def _short_partition(row: Mapping[str, str]) -> SeenPartition:
 def _short_node(row: Mapping[str, str]) -> SeenNode:
     """Nodes of one kind as a row of ``sinfo`` has them."""
     return replace(_node({**row, "NodeName": "", "Partitions": row["Partitions"].removesuffix("*")}), count=count(row["nodes"]) or 0)
-
-
-def _features(text: str | None) -> tuple[str, ...]:
-    return () if text in (None, "", "(null)") else tuple(word for word in str(text).split(",") if word)

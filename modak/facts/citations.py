@@ -28,7 +28,8 @@ def unsourced(item: BaseModel) -> Iterator[Fault]:
     reached = {name: _reached(tuple(name.split(".")), paths) for source in sources for name in source.fields}
     covered = {path for found in reached.values() for path in found}
     for steps, value in leaves:
-        if _is_figure(value) and covered.isdisjoint(_to(steps)):
+        is_figure = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_figure and covered.isdisjoint(_to(steps)):
             yield Fault(join(*steps), "no source covers this figure; name it in the fields of one of 'sources'")
     misspelt = [name for name, found in reached.items() if not found]
     for name in misspelt[:MOST_MISSPELT]:  # each is compared with all
@@ -55,10 +56,6 @@ def _leaves(value: object, steps: Steps = ()) -> Iterator[tuple[Steps, object]]:
             yield from _leaves(inner, (*steps, label(inner, number)))
     else:
         yield steps, value
-
-
-def _is_figure(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _to(steps: Steps) -> Iterator[Steps]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from modak.facts import SeriesKey
-from modak.ingest import headings
+from modak.ingest import headings, hints
 from modak.ingest.totals import TOTALS
 from modak.ingest.values import NUMERIC, cell, quoted
 from modak.results.filters import PARAMETERS
@@ -97,11 +97,11 @@ def header_faults(columns: Sequence[str], required: Sequence[str], *, loading: b
         yield missing[0], _missing(missing, columns, loading=loading)
     if sizes:
         yield sizes[0], headings.wide(sizes, columns, loading=loading)
-    hints = {name: headings.hint_for(name, COLUMNS, columns, loading=loading) for name in strange}
+    meant = {name: hints.hint_for(name, COLUMNS, columns, loading=loading) for name in strange}
     if loading and not sizes and _help_together(strange):
-        options = headings.combine_hints(hints, set(columns).difference(unknown), absent)
+        options = hints.combine_hints(meant, set(columns).difference(unknown), absent)
         yield strange[0], f"options to start from, if what is said below is right: {options}"
-    yield from _unknown(hints, loading=loading)
+    yield from _unknown(meant, loading=loading)
 
 
 def _help_together(strange: Sequence[str]) -> bool:
@@ -109,19 +109,19 @@ def _help_together(strange: Sequence[str]) -> bool:
     return MANY <= len(strange) <= MOST_TOGETHER and not any(map(NUMERIC.fullmatch, strange))
 
 
-def _unknown(hints: Mapping[str, headings.Hint | None], *, loading: bool) -> Iterator[tuple[str, str]]:
+def _unknown(meant: Mapping[str, hints.Hint | None], *, loading: bool) -> Iterator[tuple[str, str]]:
     """A message for each unknown column, with the text of its hint. ``loading``: those that may be anything share one, and the first
     message says how options rename columns."""
-    said = {name: f"unknown column {quoted(name)}{f'; {hint.text}' if hint else ''}" for name, hint in hints.items()}
-    anything = [name for name, hint in hints.items() if hint and hint.text.startswith(headings.OPEN)]
+    said = {name: f"unknown column {quoted(name)}{f'; {hint.text}' if hint else ''}" for name, hint in meant.items()}
+    anything = [name for name, hint in meant.items() if hint and hint.text.startswith(hints.OPEN)]
     if loading and len(anything) > 1:
         first, *others = anything
         shown = join_names([quoted(each) for each in anything], _SHOWN)
-        called = headings.renaming(first, headings.parameter(first))
+        called = hints.renaming(first, hints.parameter(first))
         said[first] = f"unknown columns {shown}; those that are parameters of the run are called 'params.NAME' ({called})"
         said = {name: text for name, text in said.items() if name not in others}
-    names = f"; the columns are {', '.join(COLUMNS)}" if any(hint and headings.OPEN in hint.text for hint in hints.values()) else ""
-    ways = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out{_EVERY if len(hints) > 1 else ''}"
+    names = f"; the columns are {', '.join(COLUMNS)}" if any(hint and hints.OPEN in hint.text for hint in meant.values()) else ""
+    ways = f"{names}; '--map OLD=NEW' renames a column, '--map OLD=' leaves it out{_EVERY if len(meant) > 1 else ''}"
     for place, (name, text) in enumerate(said.items()):
         yield name, text if place or not loading else f"{text}{ways}"
 

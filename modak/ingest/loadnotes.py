@@ -50,21 +50,13 @@ LEAST_SIZES: Final = 3
 """Fewer numbers of nodes may show anything by chance."""
 PARTS: Final[Mapping[str, float]] = {"accuracy": 1.0, "efficiency": 2.0}
 """The largest value of metrics that are parts of a whole; efficiencies may be a little above 1."""
-SWAPPED: Final = "the values are powers of two and the numbers of nodes are not: were the columns 'nodes' and 'value' swapped?"
 MOST_NODES: Final = 200_000
 """More nodes than any system has: the largest so far had 158,976."""
-GROWN, GROWS_AS = 8, 0.75
-"""What takes longer on so many times as many nodes, by at least this power of their number: of 364 series of public tables with as many
-sizes only six single collective operations (alltoall, gather) do, however badly the others scale."""
+GROWN: Final = 8
+"""On so many times as many nodes a rate of all GPUs is another one."""
 EVEN: Final = 1.25
 """Rates of each GPU differ by less than this factor up to a few dozen nodes, those of all of them by more."""
 _NO_COMPUTERS: Final = f"if it counts something else, {AGAIN} '--map nodes=params.nodes'"
-PROBLEM: Final = f"takes longer nearly as 'nodes' grow: are these computers, or the size of the problem? {_NO_COMPUTERS}"
-_PRECISION: Final = re.compile(
-    r"[a-z].*[0-9].*|.*(?:mixed|amp|quad|half|single|double|full|default|auto|float|real|true|high|fp|bf|tf|int|bit).*"
-    r"|medium|[hsdq]p|8|16|32|64|128"
-)
-"""What a precision may be called, in the spelling of :func:`modak.facts.canonical_name`."""
 _SEPARATED: Final = re.compile(r"[ ,'’]")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,'’][0-9]{3})+")
 _NAMES: Final = {
@@ -112,13 +104,6 @@ class Figures(NamedTuple):
     """The largest count of each kind within a node; one that no row has is left out."""
     for_each_node: Mapping[str, Span]
     """The same counts divided by the number of nodes."""
-    on_nodes: Sequence[tuple[int, float, float]] = ()
-    """Each number of nodes, ascending, with its least and its largest value; only read if they :attr:`may_go_with_nodes`."""
-
-    @property
-    def may_go_with_nodes(self) -> bool:
-        """Whether what the values are on each number of nodes may be worth a note: there are several, and the values differ as much."""
-        return LEAST_SIZES <= self.sizes <= MOST and self.most >= 2 ** (LEAST_SIZES - 1) * self.least
 
 
 class Scattered(NamedTuple):
@@ -155,21 +140,19 @@ def on_names(touched: Collection[SeriesKey], spelt: Spelt) -> Iterator[str]:
     yield from _front_ends(touched)
     yield from _ratios(touched)
     yield from _numbers_as_names(touched)
-    yield from _no_precisions(touched)
     yield from _counts_as_parameters(touched)
     yield from _sums(touched)
 
 
 def on_numbers(known: Sequence[System], changed: Mapping[int, SeriesKey], figures: Iterable[Figures]) -> Iterator[str]:
-    """Notes on numbers that can hardly be what their column says: more nodes than there are, percentages, counts over all nodes, columns
-    that were swapped, a row that sums up the others."""
+    """Notes on numbers that can hardly be what their column says: more nodes than there are, percentages, counts over all nodes, a row that
+    sums up the others."""
     found: dict[str, list[str]] = {}
     nodes_of = {name: sum(part.nodes for part in system.partitions) for system in known for name in system.folded_names}
     for one in figures:
         key = changed[one.number]
         said = (
             *(_beyond(key, one, nodes_of), _no_nodes(one), *_over_all_nodes(one), _percentage(key, one), _summed(one)),
-            *(SWAPPED if _swapped(key, one) else None, PROBLEM if _slower_with_nodes(key, one) else None),
             _of_each_gpu(key, one),
         )
         for what in filter(None, said):
@@ -363,15 +346,6 @@ def _numbers_as_names(touched: Iterable[SeriesKey]) -> Iterator[str]:
             yield f"{column} {join_names(list(numbers), SHOWN)}: the column names {meaning}"
 
 
-def _no_precisions(touched: Iterable[SeriesKey]) -> Iterator[str]:
-    """A note for texts in the column of the precision that name none: a preconditioner, a tolerance."""
-    strange = dict.fromkeys(key.precision for key in touched if key.precision and not _PRECISION.fullmatch(canonical_name(key.precision)))
-    if strange:
-        shown = join_names([repr(text) for text in strange], SHOWN)
-        way = f"if it says something else, {AGAIN} '--map precision=params.NAME'"
-        yield f"precision {shown}: the column names the precision of numbers ('fp32', 'mixed'); {way}"
-
-
 def _counts_as_parameters(touched: Iterable[SeriesKey]) -> Iterator[str]:
     """A note for each parameter with several values that is called like a count of the layout: each value is a problem of its own."""
     values: dict[str, dict[str, None]] = {}
@@ -450,25 +424,3 @@ def _of_each_gpu(key: SeriesKey, one: Figures) -> str | None:
     if not several or one.most > EVEN * one.least or not metric_of(key).is_rate or key.unit == "B/s":
         return None
     return f"hardly faster on more nodes: if the values are of each GPU, {AGAIN} '/GPU' behind their unit, as in tokens/s/GPU"
-
-
-def _swapped(key: SeriesKey, one: Figures) -> bool:
-    """Whether times are numbers of nodes, each a power of two, and numbers of nodes are none: it looks so for columns that were swapped."""
-    small = one.sizes == one.rows >= LEAST_SIZES and one.least >= 1 and one.most < (one.most_nodes or 0)
-    if not small or not one.may_go_with_nodes or key.unit != "s":
-        return False
-    nodes, values, _ = zip(*one.on_nodes, strict=True)
-    powers = all(math.frexp(value)[0] == 0.5 for value in values)
-    return powers and sum(count & (count - 1) == 0 for count in nodes) <= 1 and list(values) == sorted(set(values), reverse=True)
-
-
-def _slower_with_nodes(key: SeriesKey, one: Figures) -> bool:
-    """Whether runs take longer on more nodes, at each step and nearly as many times as these: so does a problem that grows."""
-    cost = metric_of(key)
-    several = one.may_go_with_nodes and one.most >= GROWN**GROWS_AS * one.least and not one.without_nodes
-    if not several or not cost.tells_cost or cost.of_request or "scaling" in key.params:
-        return False
-    nodes, least, most = zip(*one.on_nodes, strict=True)
-    costs = [1 / value for value in most] if cost.is_rate else list(least)
-    grown = nodes[-1] / nodes[0]
-    return grown >= GROWN and costs == sorted(costs) and costs[-1] >= costs[0] * grown**GROWS_AS

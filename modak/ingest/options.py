@@ -12,7 +12,8 @@ from typing import Final
 from modak.errors import DataError, Fault, unknown
 from modak.ingest import values, wide
 from modak.ingest.columns import REQUIRED, canonical, header_faults, is_known
-from modak.ingest.headings import folded, renaming
+from modak.ingest.headings import folded
+from modak.ingest.hints import renaming
 from modak.ingest.table import Cells, Options, Raw
 from modak.ingest.values import quoted
 
@@ -89,7 +90,11 @@ def prepared(raw: Raw, name: str, options: Options, *, loading: bool) -> Raw:
     faults = header_faults(tuple(columns), wanted, loading=loading)
     DataError.raise_for(Fault(f"{name}:{raw.named.get(column, 1)}", message) for column, message in faults)
     for column, text in options.fill.items():
-        columns[column] = _filled(columns[column], text) if column in columns else Cells.constant(text, len(raw.lines))
+        cells = columns.get(column)
+        if cells is None:
+            columns[column] = Cells.constant(text, len(raw.lines))
+        else:
+            columns[column] = Cells(cells.codes, [each if each.strip() else text for each in cells.texts])
     return Raw(columns, raw.lines, (*raw.notes, *about))
 
 
@@ -134,7 +139,3 @@ def _new_names(raw: Raw, options: Options) -> dict[str, str]:
             raise DataError(f"column {quoted(min(twice))} is renamed already by another --map", field=f"--map {old}={new}")
         found.update(dict.fromkeys(meant, new))
     return found
-
-
-def _filled(cells: Cells, text: str) -> Cells:
-    return Cells(cells.codes, [each if each.strip() else text for each in cells.texts])

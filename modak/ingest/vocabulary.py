@@ -1,4 +1,4 @@
-"""What other tables call things: the words by which :mod:`modak.ingest.headings` knows an unknown heading. Add a synonym here, unless it is
+"""What other tables call things: the words by which :mod:`modak.ingest.headings` knows a heading. Add a synonym here, unless it is
 spelt nearly as the column (``data_set``) or only says that it counts one of these (``mpi_ranks``): those are known already.
 
 Headings are in lower case here, with underscores for blanks (``number_of_nodes``), but for metrics, which have no separators at all.

@@ -69,10 +69,9 @@ def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Seq
     nothing varies.
     """
     kept = [{name: row[name] for name in columns} for row in rows if not row["suspect"] and not row["doubt"]]
-    names = _parameters(kept)
+    names, apart = _varying(kept, columns)
     if not names:
         raise DataError("no count or numeric parameter that all rows have varies, so Extra-P has nothing to model", field="format")
-    apart = _apart(kept, names)
     units = Counter(metric for metric, _ in {(row["metric"], row["unit"]) for row in kept})
 
     def region(row: Mapping[str, str]) -> str:
@@ -96,16 +95,12 @@ def write_extrap(rows: Iterable[Mapping[str, str]], stream: TextIO, columns: Seq
     return len(kept)
 
 
-def _parameters(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Columns of numbers that every row fills and that vary."""
-    columns = [name for name in (rows[0] if rows else {}) if name in LAYOUT or name.startswith("params.")]
-    return [name for name in columns if all(_number(row[name]) for row in rows) and len({row[name] for row in rows}) > 1]
-
-
-def _apart(rows: Sequence[Mapping[str, str]], names: Sequence[str]) -> list[str]:
-    """Columns other than the parameters in which rows differ."""
-    columns = [name for name in rows[0] if name not in _POINTLESS and name not in names and name != "application"]
-    return [name for name in columns if len({row[name] for row in rows}) > 1]
+def _varying(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Of the columns in which rows differ those that are numbers in every row, Extra-P's parameters; and those that part its regions."""
+    varying = [name for name in columns if len({row[name] for row in rows}) > 1]
+    counts = (name for name in varying if name in LAYOUT or name.startswith("params."))
+    names = [name for name in counts if all(_number(row[name]) for row in rows)]
+    return names, [name for name in varying if name not in (*_POINTLESS, *names, "application")]
 
 
 def _number(cell: str) -> bool:

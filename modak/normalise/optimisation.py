@@ -56,7 +56,7 @@ def optimisation(value: Any, path: str) -> Read:
     opened = as_object(value, path)
     if not isinstance(opened.value, OBJECT):
         return opened
-    kinds = {key: kind for key in opened.value if key not in PLAIN and (kind := _kind(key))}
+    kinds = {key: kind for key in opened.value if key not in PLAIN and (kind := name_of(key, _SECTIONS))}  # None: another key
     rest = _PLAIN({key: inner for key, inner in opened.value.items() if key not in kinds}, path)
     key, kind, notes = _chosen_kind(rest.value.get("app_type"), {k: v for k, v in kinds.items() if opened.value[k] is not None}, path)
     shown = label(key)
@@ -67,20 +67,15 @@ def optimisation(value: Any, path: str) -> Read:
     return checked(dsl.Optimisation, values, path, written, so_far)
 
 
-def _kind(key: Any) -> str | None:
-    """The kind of application whose section a key is; ``None`` for other keys."""
-    return name_of(key, _SECTIONS)
-
-
 def _chosen_kind(said: str | None, sections: Mapping[str, str], path: str) -> tuple[str | None, str | None, tuple[Fault, ...]]:
     """Key of the chosen section and its kind, with notes on other spellings and unused sections."""
     kind = said or next(iter(sections.values()), None)
     key = next((key for key, its in sections.items() if its == kind), None)
-    notes = [
-        Fault(join(path, label(other)), f"ignored: {f'{key!r} is given, too' if its == kind else f'the application is {kind}'}")
-        for other, its in sections.items()
-        if other != key
-    ]
+    notes = []
+    for other, its in sections.items():
+        if other != key:
+            why = f"{key!r} is given, too" if its == kind else f"the application is {kind}"
+            notes.append(Fault(join(path, label(other)), f"ignored: {why}"))
     if kind and not said:
         notes.append(Fault(join(path, "app_type"), f"is not given; read from the section: {kind}"))
     if key is not None and key not in (kind, f"app_type-{kind}"):

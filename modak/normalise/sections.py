@@ -202,11 +202,9 @@ def checked(model: type[BaseModel], values: Mapping[str, Any], path: str, keys: 
         return Read(model.__pydantic_validator__.validate_python(values), so_far.notes, so_far.faults)
     except ValidationError as error:
         refused = {fault.field for fault in so_far.faults}  # their values are left out, so the model finds them missing
-        found = (_as_written(fault, keys, path) for fault in faults_of(error, model=model))
+        found = []
+        for fault in faults_of(error, model=model):
+            first, _, rest = fault.field.partition(".")
+            found.append(Fault(join(path, label(keys.get(first, first)), rest), fault.message))
         faults = tuple(fault for fault in found if fault.field not in refused)
         return Read(model.model_construct(**values), so_far.notes, so_far.faults + faults)
-
-
-def _as_written(fault: Fault, keys: Mapping[str, Any], path: str) -> Fault:
-    first, _, rest = fault.field.partition(".")
-    return Fault(join(path, label(keys.get(first, first)), rest), fault.message)

@@ -81,7 +81,8 @@ def scripts(rule: Rule) -> Iterator[Json]:
     The shape has fewer conditions than rules have. What it does not say reads as "always", so an entry is there only if reading it gives
     the rule's own condition.
     """
-    raw, when = _shell_text(rule), rule.when
+    exports = [shlex.join(["export", f"{name}={value}"]) for name, value in rule.environment.items()]
+    raw, when = "\n".join([*exports, *([rule.script] if rule.script else [])]), rule.when
     programs = (*when.framework, *when.application, *when.mpi)
     lists = [names or (None,) for names in (programs, when.compiler, when.system, when.storage_class)]
     if not raw or rule.modules or rule.launcher_options or prod(map(len, lists)) > MOST_ENTRIES:
@@ -95,11 +96,6 @@ def scripts(rule: Rule) -> Iterator[Json]:
                 "conditions": conditions,
                 "data": {"stage": "post" if rule.stage == "after" else "pre", "raw": raw},
             }
-
-
-def _shell_text(rule: Rule) -> str:
-    exports = [shlex.join(["export", f"{name}={value}"]) for name, value in rule.environment.items()]
-    return "\n".join([*exports, *([rule.script] if rule.script else [])])
 
 
 def _conditions(case: _Case, when: Condition) -> Json:

@@ -125,6 +125,7 @@ def plan(framework: str, version: str | None, variant: Variant, hardware: Hardwa
         return None
     if family and (family == framework or family not in LIBRARIES or not LIBRARIES[family].pinned(more.mpi_version)):
         return None
+    separate = [item.name for item in plugins.find("frameworks", framework).compilers if not item.built_in]
     values = {
         "framework": framework,
         "version": found,
@@ -134,7 +135,7 @@ def plan(framework: str, version: str | None, variant: Variant, hardware: Hardwa
         "compute_capability": hardware.compute_capability if hardware.accelerator == "nvidia" else None,
         "architecture": hardware.architecture,
         "microarchitecture": _target(hardware) if variant == "opt-build" else None,
-        "add_ons": _add_ons(framework, more.compilers),
+        "add_ons": tuple(name for name in more.compilers if name in separate),
         "distribution": more.distribution,
         "mpi": family,
         "mpi_version": more.mpi_version if family else None,
@@ -239,11 +240,6 @@ def _carries(framework: str, version: str, variant: Variant, wanted: tuple[str, 
     """Whether a build of that version contains the graph compilers, or the recipe can add them."""
     compilers = plugins.find("frameworks", framework).compilers
     return set(wanted) <= {item.name for item in compilers if item.comes_with(version, variant)}
-
-
-def _add_ons(framework: str, wanted: tuple[str, ...]) -> tuple[str, ...]:
-    separate = [item.name for item in plugins.find("frameworks", framework).compilers if not item.built_in]
-    return tuple(name for name in wanted if name in separate)
 
 
 def _with_mpi(made: Recipe) -> Recipe:

@@ -38,7 +38,9 @@ def steps(made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]
     image = base.held if write.form == "definition" else base.image
     pulled = base.bootstrap != "localimage"
     yield write.baseimage(image=image, _distro=linux, _arch=made.architecture, _bootstrap=base.bootstrap, _docker_env=pulled)
-    yield from _without_old_keys(base.image, row, write)
+    if base.image.startswith("nvidia/cuda:") and row.cuda and Version(row.cuda.version) < Version("11.7"):
+        # NVIDIA replaced its key in 2022: with the sources of images from before, apt-get update fails
+        yield write.shell(commands=["rm -f /etc/apt/sources.list.d/cuda.list /etc/apt/sources.list.d/nvidia-ml.list"])
     if made.framework in LIBRARIES:
         yield from _library(made, row, write)
     elif made.variant != "hub":
@@ -49,13 +51,6 @@ def steps(made: Recipe, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]
         if made.distribution:
             yield write.shell(commands=[*_pinned((CMAKE,)), _horovod(made, row)])
     yield write.label(metadata=_metadata(made))
-
-
-def _without_old_keys(image: str, row: Toolchain, write: SimpleNamespace) -> Iterator[Any]:
-    """NVIDIA replaced its key in 2022: with the sources of images from before, ``apt-get update`` fails."""
-    if image.startswith("nvidia/cuda:") and row.cuda and Version(row.cuda.version) < Version("11.7"):
-        folder = "/etc/apt/sources.list.d"
-        yield write.shell(commands=[f"rm -f {folder}/cuda.list {folder}/nvidia-ml.list"])
 
 
 def _packages(made: Recipe, row: Toolchain) -> list[str]:
@@ -134,17 +129,12 @@ def _framework(made: Recipe, row: Toolchain) -> list[str]:
         return list(plugins.find("frameworks", made.framework).build_commands(source_build(made, row)))
     same = made.version == row.release and made.architecture == "x86_64" and base_of(made).python == row.python
     locked = (row.locked_nvidia if made.accelerator == "nvidia" else row.locked) if same else ()
-    if _complete(locked, made):
+    if any(each.partition("==")[0].removesuffix("-cpu") == made.framework for each in locked):  # the framework itself, too
         return _pinned(locked)
     options = ["--no-cache-dir", *(["--no-deps"] if locked else []), *row.wheel_options(made.accelerator)]
     named = [f'"{each.format(version=made.version)}"' for each in row.wheels(made.accelerator)]
     beside = _pinned((NGRAPH,)) if "ngraph" in made.add_ons else []
     return [*(_pinned(locked) if locked else []), f"pip3 install {' '.join([*options, *named])}", *beside]
-
-
-def _complete(locked: tuple[str, ...], made: Recipe) -> bool:
-    """Whether the framework itself is among the locked wheels."""
-    return any(each.partition("==")[0].removesuffix("-cpu") == made.framework for each in locked)
 
 
 def _horovod(made: Recipe, row: Toolchain) -> str:

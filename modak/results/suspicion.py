@@ -242,4 +242,5 @@ def _in_another_unit(log_ratio: float, who: str, rate: bool) -> str:
     """The reason in words, for the value that users see; ``log_ratio`` is that of the cost."""
     factor = format_number(math.exp(abs(log_ratio)))
     more = (log_ratio >= 0) != rate
-    return f"{f'{factor} times' if more else f'1/{factor} of'} what {who}; wrong unit?"
+    part = f"{factor} times" if more else f"1/{factor} of"
+    return f"{part} what {who}; wrong unit?"

@@ -133,7 +133,9 @@ def _memory(job: JobSpec) -> str | None:
 def _selection(job: JobSpec) -> str | None:
     """Boolean resources of hosts."""
     wanted = [text.replace("&", "&&").replace("|", "||") for text in (job.attributes.constraint, job.resources.numa_constraint) if text]
-    return f"select[{'&&'.join(f'({text})' if len(wanted) > 1 else text for text in wanted)}]" if wanted else None
+    if len(wanted) > 1:
+        wanted = [f"({text})" for text in wanted]
+    return f"select[{'&&'.join(wanted)}]" if wanted else None
 
 
 def _candidates(job: JobSpec) -> bool:
@@ -156,7 +158,10 @@ def _condition(dependency: str | None) -> str | None:
     parts = re.split(r"([,?])", dependency)
     if any(part.split(":")[0] not in STATES for part in parts[::2]):
         return None
-    clauses = ["&&".join(f"{STATES[kind]}({number})" for number in numbers) for kind, *numbers in (part.split(":") for part in parts[::2])]
+    clauses = []
+    for part in parts[::2]:
+        kind, *numbers = part.split(":")
+        clauses.append("&&".join(f"{STATES[kind]}({number})" for number in numbers))
     joints = ["&&" if sign == "," else "||" for sign in parts[1::2]]
     return clauses[0] + "".join(joint + clause for joint, clause in zip(joints, clauses[1:], strict=True))
 

@@ -64,11 +64,8 @@ def lines(
     failed = facts.with_own_names(store.failed(*applications))
     drawn = plot_lines(shown[:most], known, level, graph_compilers(), failed)
     told = {"title": title(shown), "level": level, "curves": len(shown), "notes": notes}
-    return told | {"lines": [{name: _listed(value) for name, value in asdict(line).items()} for line in drawn]}
-
-
-def _listed(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
+    lines = [{name: list(value) if isinstance(value, tuple) else value for name, value in asdict(line).items()} for line in drawn]
+    return told | {"lines": lines}
 
 
 def _of_application(store: Store, application: str | None) -> tuple[list[Curve], list[str]]:

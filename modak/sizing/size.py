@@ -133,6 +133,7 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
     unused = request.optimisation.opt_build.acc_type == "none" or (found.shape and not found.shape.gpus_per_node)
     gpus = 0 if unused else partition.node.accelerators
     idle = gpus - min(gpus, found.shape.gpus_per_node) if found.shape else 0
+    used = f", of which the run uses {gpus - idle}" if idle else ""
     accelerator = target.accelerator if gpus else None
     too_large = _memory(wanted, accelerator, (found.at or 1) * (gpus - idle) if distribution(request) in SHARDED else 1)
     return Platform(
@@ -145,7 +146,7 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
         feasible=False if too_large else found.feasible,
         nodes=found.nodes,
         at_nodes=found.at,
-        gpus=found.nodes.mapped(lambda nodes: nodes * gpus, "GPUs", _of_nodes(gpus, idle)) if gpus else None,
+        gpus=found.nodes.mapped(lambda nodes: nodes * gpus, "GPUs", f"{gpus} per node{used}") if gpus else None,
         idle_gpus_per_node=idle or None,
         accelerator=accelerator.model if accelerator else None,
         layout=found.layout,
@@ -155,11 +156,6 @@ def _platform(request: Request, facts: Facts, guide: Guide, wanted: Demand, syst
         storage=storage_of(question, guide, wanted, system, partition, found),
         notes=(*too_large, *found.notes),
     )
-
-
-def _of_nodes(gpus: int, idle: int) -> str:
-    """How many GPUs a node has, and how many of them the run uses if some are idle."""
-    return f"{gpus} per node" + (f", of which the run uses {gpus - idle}" if idle else "")
 
 
 def _question(request: Request, system: System, partition: Partition) -> Request:

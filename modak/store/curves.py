@@ -190,9 +190,6 @@ def keep(connection: Connection, fitted: Sequence[Fitted]) -> None:
 def _newer(fitted_by: str) -> bool:
     """Whether a newer version fitted a series. While two versions use one database, the older one fits in memory only: otherwise each
     would undo the other's work at every use."""
-    return _numbers(fitted_by) > _numbers(FITTED_BY)
-
-
-def _numbers(fitted_by: str) -> list[int]:
-    """The version of MODAK and that of the fit, without the forms."""
-    return [int(number) for number in re.findall("[0-9]+", fitted_by.rpartition("/")[0])]
+    # the version of MODAK and that of the fit, without the forms
+    theirs, ours = ([int(number) for number in re.findall("[0-9]+", by.rpartition("/")[0])] for by in (fitted_by, FITTED_BY))
+    return theirs > ours

@@ -215,7 +215,8 @@ def _store_rows(connection: Connection, staged: Staged, load_id: int, state: _Lo
             elsewhere = _elsewhere(connection, dict(zip(numbers, batch.series, strict=True)), state)
             if replace:
                 _note_said(connection, columns, elsewhere)
-            new += _insert(connection, columns)
+            insert_rows = _insert_sqlite if connection.dialect.name == "sqlite" else _insert_postgresql
+            new += insert_rows(connection, [columns[name] for name in _INSERTED])
             apart |= elsewhere
             jobs |= {source for source in map(samejobs.source_of, batch.sources.texts) if source}
             rows += len(batch)
@@ -326,13 +327,8 @@ def _text_ids(connection: Connection, cells: Cells) -> Int32:
     return np.array([numbers[each] for each in cells.texts], dtype=np.int32)[cells.codes]
 
 
-def _insert(connection: Connection, columns: dict[str, Any]) -> int:
-    """Insert rows that are not there yet; returns how many those were."""
-    insert_rows = _insert_sqlite if connection.dialect.name == "sqlite" else _insert_postgresql
-    return insert_rows(connection, [columns[name] for name in _INSERTED])
-
-
 def _insert_sqlite(connection: Connection, columns: Sequence[Any]) -> int:
+    """Insert rows that are not there yet; returns how many those were."""
     statement = (
         f"INSERT INTO results ({', '.join(_INSERTED)}) VALUES ({', '.join('?' * len(_INSERTED))}) "  # noqa: S608 - names of our own columns
         f"ON CONFLICT ({', '.join(_KEY)}) DO NOTHING"
@@ -345,6 +341,7 @@ def _insert_sqlite(connection: Connection, columns: Sequence[Any]) -> int:
 
 
 def _insert_postgresql(connection: Connection, columns: Sequence[Any]) -> int:
+    """The same."""
     names = ", ".join(_INSERTED)
     create = "CREATE TEMPORARY TABLE IF NOT EXISTS incoming ON COMMIT DROP"
     connection.execute(text(f"{create} AS SELECT {names} FROM results LIMIT 0"))  # noqa: S608 - names of our own columns

@@ -268,7 +268,8 @@ def _place(connection: Connection, row: Row[Any], numbers: Sequence[int], *, com
     if compares and row.most > suspicion.FACTOR * row.least:
         at = _at(row, numbers)
         middle = _middle(connection, at, row.runs)
-        return _Place(row, _rows(connection, at, or_(_far(middle), DOUBTED)), middle)
+        far = or_(results.c.value > suspicion.FACTOR * middle, results.c.value < middle / suspicion.FACTOR)
+        return _Place(row, _rows(connection, at, or_(far, DOUBTED)), middle)
     return _Place(row, _rows(connection, _at(row, numbers), DOUBTED) if row.doubted else ())
 
 
@@ -311,8 +312,11 @@ def _compare(places: Sequence[_Place], measured: metrics.Metric | None) -> None:
 
 def _halves(place: _Place, runs: Sequence[Row[Any]], middle: float, rate: bool) -> list[LayoutRuns]:
     """The runs below and those above the middle of a layout."""
-    below, above = [run for run in runs if run.value <= middle], [run for run in runs if run.value > middle]
-    return [_cell(place, [run.value for run in half], any(run.by_hand for run in half), rate) for half in (below, above)]
+    halves = []
+    for above in (False, True):
+        half = [run for run in runs if (run.value > middle) == above]
+        halves.append(_cell(place, [run.value for run in half], any(run.by_hand for run in half), rate))
+    return halves
 
 
 def _cell(place: _Place, values: Sequence[float], confirmed: bool, rate: bool, middle: float | None = None) -> LayoutRuns:
@@ -337,7 +341,3 @@ def _middle(connection: Connection, at: ColumnElement[bool], runs: int) -> float
     before, two = divmod(runs - 1, 2)
     inner = select(results.c.value).where(at).order_by(results.c.value).limit(1 + two).offset(before)
     return suspicion.middle(connection.scalars(inner).all())
-
-
-def _far(middle: float) -> ColumnElement[bool]:
-    return or_(results.c.value > suspicion.FACTOR * middle, results.c.value < middle / suspicion.FACTOR)

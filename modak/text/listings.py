@@ -79,14 +79,10 @@ def table(kind: str, items: Sequence[Item]) -> Table:
     rows = [[find(item) for find in columns.values()] for item in items]
     if kind != "models":
         return tuple(columns), rows
-    series = [{**item["series"], **_parameters(item["series"])} for item in items]
+    series = [item["series"] | {f"params.{name}": text for name, text in item["series"].get("params", {}).items()} for item in items]
     looks = [tuple(columns[name](item) for name in KIND_OF_MODEL) for item in items]
     also = _apart(looks, series, dict.fromkeys(name for one in series for name in one if name not in (*columns, "params")))
     return (*columns, *also), [[*row, *(one.get(name) for name in also)] for row, one in zip(rows, series, strict=True)]
-
-
-def _parameters(series: Item) -> dict[str, Any]:
-    return {f"params.{name}": text for name, text in series.get("params", {}).items()}
 
 
 def results(items: Sequence[Item], also: Sequence[str] = ()) -> Table:

@@ -91,7 +91,8 @@ class LocalRunner:
         environment = {**_for_trials(), **({self.submit_dir: str(Path.cwd())} if self.submit_dir else {})}
         with (script.parent / "output").open("ab") as output:
             child = leader(["bash", script], environment, None, output, output)
-        job = f"{child.pid}{f'@{time.monotonic() + limit_s:.0f}' if limit_s else ''}:{script}"
+        end = f"@{time.monotonic() + limit_s:.0f}" if limit_s else ""
+        job = f"{child.pid}{end}:{script}"
         self._children[job] = child
         return job
 

@@ -16,18 +16,6 @@ def test_the_same_machine_has_not_drifted() -> None:
     assert drift(found, found) == ()
 
 
-def test_memory_that_was_entered_without_its_hundredths_has_not_drifted() -> None:
-    """As earlier versions entered it; more than there is has."""
-    now = seen({**MIXED, **XEON}).system
-    node = now.partitions[0].node
-
-    def differing(stored: float) -> int:
-        told = now.partitions[0].model_copy(update={"node": node.model_copy(update={"usable_memory_gb": stored})})
-        return len(drift(now.model_copy(update={"partitions": (told, *now.partitions[1:])}), now))
-
-    assert (node.usable_memory_gb, differing(200.2), differing(200.3)) == (200.23607296, 0, 1)
-
-
 @pytest.mark.parametrize(("entered", "differs"), [(2, False), (4, True)])
 def test_gpus_that_were_entered_by_hand_are_compared_by_their_number(entered: int, differs: bool) -> None:
     """The scheduler counts them and does not name their model; they were reported as not seen, each time."""

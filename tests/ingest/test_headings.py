@@ -8,7 +8,7 @@ import time
 import pytest
 
 from modak.ingest.columns import COLUMNS, canonical, header_faults
-from modak.ingest.headings import hint_for
+from modak.ingest.hints import hint_for
 from modak.ingest.options import parse_pairs
 from modak.ingest.table import MOST_COLUMNS, Options
 from tests.ingest.test_reading import only

@@ -8,9 +8,7 @@ import pytest
 
 from modak.facts import Layout, SeriesKey
 from modak.ingest.loadnotes import (
-    PROBLEM,
     SHOWN,
-    SWAPPED,
     Figures,
     Paired,
     Scattered,
@@ -23,51 +21,6 @@ from modak.ingest.loadnotes import (
 )
 
 KEY = SeriesKey(application="a", metric="wall_time", unit="s")
-
-
-@pytest.mark.parametrize(
-    ("nodes", "values", "noted"),
-    [
-        ((100, 230, 410), (4.0, 2.0, 1.0), True),
-        ((100, 230, 410), (2.0, 2.0, 1.0), False),  # no number of nodes has two rows
-        ((100, 230, 410), (1.0, 2.0, 4.0), False),  # times do not grow with the nodes
-        ((100, 230, 410), (5.0, 2.0, 1.0), False),
-        ((2, 4, 8), (4.0, 2.0, 1.0), False),
-        ((64, 230, 410), (4.0, 2.0, 1.0), True),  # one power of two among the nodes is chance
-        ((64, 128, 410), (4.0, 2.0, 1.0), False),
-        ((100, 230, 410), (2.0, 1.0, 0.5), False),  # there is no half node
-    ],
-)
-def test_columns_look_swapped_where_times_are_numbers_of_nodes(nodes: Sequence[int], values: Sequence[float], noted: bool) -> None:
-    """All are powers of two, each once and smaller on more nodes, and the numbers of nodes are none."""
-    assert (SWAPPED in of_numbers(KEY, nodes, values)) == noted
-
-
-SIZES = (100, 400, 1600, 6400)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "values", "unit", "noted"),
-    [
-        (SIZES, (2, 9, 33, 150), "s", True),
-        (SIZES, (2, 99, 33, 150), "s", False),  # not at each step
-        (SIZES, (2, 5, 9, 15), "s", False),  # by much less than the nodes
-        (SIZES, (1e9, 3e8, 6e7, 2e7), "cells/s", True),
-        (SIZES, (1e9, 3e8, 1.5e8, 1e8), "cells/s", False),
-        ((1, 2, 4), (1, 4, 8), "s", False),  # up to a few nodes anything may take longer
-        ((100, 6400), (2, 150), "s", False),
-    ],
-)
-def test_what_takes_longer_nearly_as_nodes_grow_is_noted(nodes: Sequence[int], values: Sequence[float], unit: str, noted: bool) -> None:
-    """Nodes of a graph or a network; a program that scales badly takes longer by less, or not at each step."""
-    assert (PROBLEM in of_numbers(KEY.model_copy(update={"metric": "cost", "unit": unit}), nodes, values)) == noted
-
-
-def of_numbers(key: SeriesKey, nodes: Sequence[int], values: Sequence[float]) -> str:
-    """The notes on a series with these values."""
-    on_nodes = list(zip(nodes, values, values, strict=True))
-    figures = Figures(1, len(nodes), len(nodes), 0, max(nodes), min(values), max(values), {}, {}, on_nodes)
-    return "\n".join(on_numbers((), {1: key}, [figures]))
 
 
 @pytest.mark.parametrize(
