@@ -245,9 +245,9 @@ async def evaluations(
     return await one_at_a_time(request, evaluated, "evaluations")
 
 
-def outcomes(request: Request, application: Label = None, system: Label = None, limit: Limit = 100) -> Response:
+async def outcomes(request: Request, application: Label = None, system: Label = None, limit: Limit = 100) -> Response:
     """`items`, the newest first, and figures of all of the newest 1000 jobs whose plans are still stored."""
-    return answer(service_of(request).outcomes(application, system, limit=limit))
+    return await one_at_a_time(request, lambda service: answer(service.outcomes(application, system, limit=limit)), "outcomes")
 
 
 async def lines(
