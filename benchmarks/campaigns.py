@@ -16,6 +16,7 @@ runs fail at once, and are loaded as such.
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -299,4 +300,5 @@ def _normalised(application: dict[str, Any], system: str, asked: dict[str, Any])
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

@@ -7,6 +7,7 @@ The series are synthetic Amdahl curves with noise. Times are medians of processo
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 from statistics import median
@@ -64,4 +65,5 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

@@ -5,6 +5,7 @@ python -m benchmarks.synthetic
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -94,4 +95,5 @@ def _row(values: Array, pattern: str) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

@@ -10,6 +10,7 @@ precision, samples of an epoch, ranks, GPUs. Every time that :func:`modak.optimi
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -215,4 +216,5 @@ def facts() -> Facts:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

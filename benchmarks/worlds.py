@@ -9,6 +9,7 @@ answered by :func:`modak.optimise.recommend`, and every time that it tells is co
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -220,4 +221,5 @@ def systems() -> Facts:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     main()

@@ -237,7 +237,8 @@ def _compare(document: Any, texts: tuple[str, str], as_json: bool, strict: bool)
         said = {name: [line for each in found for line in each[name]] for name in ("advice", "warnings")}
         show.document({"a": best[0], "b": best[1], "differences": list(lines), **said})
         return
-    show.table(("", *COLUMNS), [(name, *row(choice)) for name, choice in zip(("A", "B"), best, strict=True)])
+    sides = [(f"{name}: {text}", *row(choice)) for name, text, choice in zip(("A", "B"), texts, best, strict=True)]
+    show.table(("", *COLUMNS), sides)
     show.bullets("B against A", lines)
     show.bullets("Advice", (line for each in found for line in each["advice"]))
     for each in found:
