@@ -36,19 +36,19 @@ def test_runs_on_gpus_keep_them_where_the_system_is_not_described(known: Known, 
 @pytest.mark.parametrize(
     ("options", "ranks"),
     [
-        ({"jax": {}}, {1}),
-        ({"pytorch": {}}, {1}),
-        ({"pytorch": {"distribution": "ddp"}}, {1, 4}),
-        ({"pytorch": {}, "config": {"distributed_training": True}}, {1, 4}),
+        ({"jax": {}}, {(1, 8)}),
+        ({"pytorch": {}}, {(1, 8)}),
+        ({"pytorch": {"distribution": "ddp"}}, {(1, 8), (4, 2)}),
+        ({"pytorch": {}, "config": {"distributed_training": True}}, {(1, 8), (4, 2)}),
     ],
 )
-def test_one_rank_that_drove_several_gpus_does_so_again(known: Known, options: dict[str, Any], ranks: set[int]) -> None:
+def test_one_rank_that_drove_several_gpus_does_so_again(known: Known, options: dict[str, Any], ranks: set[tuple[int, int]]) -> None:
     """Four ranks would all take the four GPUs; but one rank of DDP, or of torchrun on several nodes, would leave three of them idle,
-    whatever the accounting counted."""
-    runs = [ran(10.0 / gpus, nodes=1, ranks_per_node=1, gpus_per_node=gpus, system="here") for gpus in (1, 4)]
+    whatever the accounting counted. Four ranks share its threads."""
+    runs = [ran(10.0 / gpus, nodes=1, ranks_per_node=1, threads_per_rank=8, gpus_per_node=gpus, system="here") for gpus in (1, 4)]
     found = candidates(known, "here", measured=runs, optimisation={"app_type": "ai_training", "ai_training": options})
-    assert {shape.ranks_per_node for shape in found.shapes} == ranks
-    assert any("with a rank for each GPU" in line for line in found.decisions) == (4 in ranks)
+    assert {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes} == ranks
+    assert any("with a rank for each GPU" in line for line in found.decisions) == ((4, 2) in ranks)
 
 
 def test_as_many_ranks_per_gpu_as_were_measured_are_started(known: Known) -> None:

@@ -40,10 +40,11 @@ def test_the_counts_of_the_launcher_are_those_of_the_job(command: str, nodes: in
     assert (found.job_options.node_count, found.job_options.process_count_per_node, found.application.mpi_ranks) == (nodes, each, ranks)
 
 
-def test_the_counts_of_the_request_hold() -> None:
-    """What the launcher says otherwise is a warning at the field that is used."""
-    found = read("torchrun --nnodes 4 --nproc_per_node 8 train.py", options={"node_count": 2, "request_gpus": 4})
-    assert (found.request.job_options.node_count, found.request.job_options.process_count_per_node) == (2, 4)
+@pytest.mark.parametrize(("given", "each"), [({}, 4), ({"process_count_per_node": 2}, 2)])
+def test_the_counts_of_the_request_hold(given: Mapping[str, int], each: int) -> None:
+    """What the launcher says otherwise is a warning at the field that is used. Of ranks, the request's own count, or one for each GPU."""
+    found = read("torchrun --nnodes 4 --nproc_per_node 8 train.py", options={"node_count": 2, "request_gpus": 4, **given})
+    assert (found.request.job_options.node_count, found.request.job_options.process_count_per_node) == (2, each)
     fields = [warning.field for warning in found.warnings]
     assert fields == ["application.executable", "job_options.node_count", "job_options.process_count_per_node"]
 
