@@ -58,6 +58,19 @@ def test_as_many_ranks_per_gpu_as_were_measured_are_started(known: Known) -> Non
     assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(2, 1), (8, 4)}
 
 
+@pytest.mark.parametrize(
+    ("options", "one_for_all"), [({"nvcaffe": {"distribution": "nccl"}}, True), ({"pytorch": {"distribution": "ddp"}}, False)]
+)
+def test_more_gpus_than_were_measured_have_as_many_ranks_each_unless_one_drives_all(
+    known: Known, options: dict[str, Any], one_for_all: bool
+) -> None:
+    """A second process of NVCaffe would take the GPUs of the first."""
+    runs = [ran(9.0, nodes=1, ranks_per_node=1, threads_per_rank=1, gpus_per_node=1, system="dgx-1-v100")]
+    found = candidates(known, "dgx-1-v100", measured=runs, optimisation={"app_type": "ai_training", "ai_training": options})
+    counts = {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes}
+    assert counts == {(1 if one_for_all else gpus, gpus) for gpus in (1, 2, 4, 8)}
+
+
 def test_results_that_tell_gpus_alone_are_of_one_process_in_inference_and_share_the_cores(known: Known) -> None:
     """A rank for each GPU would answer all requests four times; one GPU of eight has an eighth of the 40 cores, but for a
     job that has the node for itself."""
