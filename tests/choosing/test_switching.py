@@ -165,6 +165,18 @@ def test_a_switch_that_was_measured_in_one_precision_is_considered_in_another(kn
     assert line(found, "xla").startswith("xla: on, 0.9")
 
 
+@pytest.mark.parametrize(("precision", "compiler"), [("amp", "xla"), ("fp32", None)])
+def test_a_switch_helps_as_in_the_precision_of_the_run(known: Known, precision: str, compiler: str | None) -> None:
+    """On another network XLA was faster in mixed precision, and slower in single precision."""
+    others = [
+        epoch(seconds, "one", with_it, asked)
+        for asked, seconds_of in (("amp", (100.0, 60.0)), ("fp32", (100.0, 130.0)))
+        for with_it, seconds in zip((None, "xla"), seconds_of, strict=True)
+    ]
+    found = plan(known, [epoch(50.0, precision=precision)], others, workload={"precision": precision})
+    assert found.configuration.compiler == compiler
+
+
 def test_a_switch_that_would_help_and_is_off_says_why(known: Known) -> None:
     """Its interval is wider, and the deadline has to be met with confidence."""
     objective = {"minimise": "node_hours", "deadline": 62, "confidence": 0.9}
