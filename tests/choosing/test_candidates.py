@@ -129,10 +129,11 @@ def of_solver(known: Known, workload: dict[str, Any], library: str | None = None
     return of_mpi(known, results, "here", optimisation=wanted)
 
 
-def test_a_layout_of_another_mpi_of_the_host_runs_with_the_requested_one(known: Known) -> None:
-    """Its label would else be of a library that the job does not use."""
-    runs = [ran(10.0, nodes=1, ranks_per_node=48, threads_per_rank=1, mpi="intel-mpi 2019", mpi_from="host")]
-    found = of_mpi(known, runs, optimisation={"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}}})
+@pytest.mark.parametrize(("system", "mpi_from"), [("supermuc-ng", "host"), ("zenith", "container")])
+def test_a_layout_of_another_mpi_runs_with_the_requested_one(known: Known, system: str, mpi_from: str) -> None:
+    """Its label would else be of a library that the job does not use. That of the host counts where it is the host's that ran."""
+    runs = [ran(10.0, nodes=1, ranks_per_node=20, threads_per_rank=1, system=system, mpi="intel-mpi 2019", mpi_from=mpi_from)]
+    found = of_mpi(known, runs, system, optimisation={"app_type": "hpc", "hpc": {"mpi": {"library": "openmpi"}}})
     assert {shape.mpi for shape in found.shapes} == {"openmpi"}
 
 

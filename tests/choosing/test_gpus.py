@@ -36,19 +36,19 @@ def test_runs_on_gpus_keep_them_where_the_system_is_not_described(known: Known, 
 @pytest.mark.parametrize(
     ("options", "ranks"),
     [
-        ({"jax": {}}, {1}),
-        ({"pytorch": {}}, {1}),
-        ({"pytorch": {"distribution": "ddp"}}, {1, 4}),
-        ({"pytorch": {}, "config": {"distributed_training": True}}, {1, 4}),
+        ({"jax": {}}, {(1, 8)}),
+        ({"pytorch": {}}, {(1, 8)}),
+        ({"pytorch": {"distribution": "ddp"}}, {(1, 8), (4, 2)}),
+        ({"pytorch": {}, "config": {"distributed_training": True}}, {(1, 8), (4, 2)}),
     ],
 )
-def test_one_rank_that_drove_several_gpus_does_so_again(known: Known, options: dict[str, Any], ranks: set[int]) -> None:
+def test_one_rank_that_drove_several_gpus_does_so_again(known: Known, options: dict[str, Any], ranks: set[tuple[int, int]]) -> None:
     """Four ranks would all take the four GPUs; but one rank of DDP, or of torchrun on several nodes, would leave three of them idle,
-    whatever the accounting counted."""
-    runs = [ran(10.0 / gpus, nodes=1, ranks_per_node=1, gpus_per_node=gpus, system="here") for gpus in (1, 4)]
+    whatever the accounting counted. Four ranks share its threads."""
+    runs = [ran(10.0 / gpus, nodes=1, ranks_per_node=1, threads_per_rank=8, gpus_per_node=gpus, system="here") for gpus in (1, 4)]
     found = candidates(known, "here", measured=runs, optimisation={"app_type": "ai_training", "ai_training": options})
-    assert {shape.ranks_per_node for shape in found.shapes} == ranks
-    assert any("with a rank for each GPU" in line for line in found.decisions) == (4 in ranks)
+    assert {(shape.ranks_per_node, shape.threads_per_rank) for shape in found.shapes} == ranks
+    assert any("with a rank for each GPU" in line for line in found.decisions) == ((4, 2) in ranks)
 
 
 def test_as_many_ranks_per_gpu_as_were_measured_are_started(known: Known) -> None:
@@ -56,6 +56,19 @@ def test_as_many_ranks_per_gpu_as_were_measured_are_started(known: Known) -> Non
     runs = [ran(9.0 / gpus, nodes=1, ranks_per_node=2 * gpus, gpus_per_node=gpus, system="here") for gpus in (1, 4)]
     found = candidates(known, "here", measured=runs)
     assert {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes} == {(2, 1), (8, 4)}
+
+
+@pytest.mark.parametrize(
+    ("options", "one_for_all"), [({"nvcaffe": {"distribution": "nccl"}}, True), ({"pytorch": {"distribution": "ddp"}}, False)]
+)
+def test_more_gpus_than_were_measured_have_as_many_ranks_each_unless_one_drives_all(
+    known: Known, options: dict[str, Any], one_for_all: bool
+) -> None:
+    """A second process of NVCaffe would take the GPUs of the first."""
+    runs = [ran(9.0, nodes=1, ranks_per_node=1, threads_per_rank=1, gpus_per_node=1, system="dgx-1-v100")]
+    found = candidates(known, "dgx-1-v100", measured=runs, optimisation={"app_type": "ai_training", "ai_training": options})
+    counts = {(shape.ranks_per_node, shape.gpus_per_node) for shape in found.shapes}
+    assert counts == {(1 if one_for_all else gpus, gpus) for gpus in (1, 2, 4, 8)}
 
 
 def test_results_that_tell_gpus_alone_are_of_one_process_in_inference_and_share_the_cores(known: Known) -> None:

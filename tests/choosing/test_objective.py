@@ -305,9 +305,9 @@ def test_each_concession_that_is_offered_would_do(deadline: int, budget: float |
     try:
         rank(table, asked)
     except Infeasible as error:
-        offers = re.findall(
-            r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+:-]+)", str(error).partition("feasible with: ")[2]
-        )
+        told = str(error).partition("feasible with: ")[2]
+        offers = re.findall(r"(?:a |an )?(deadline|confidence|budget|efficiency)(?: of)? ([0-9.e+:-]+)", told)
+        assert bool(offers) == bool(told)
         names = {"deadline": "deadline", "confidence": "confidence", "budget": "budget_node_hours", "efficiency": "min_efficiency"}
         for name, value in offers:
             number = duration(value) if name == "deadline" else float(value)

@@ -487,7 +487,7 @@ def test_a_fault_in_colour_is_read() -> None:
 
 def test_lines_of_others_are_passed_over() -> None:
     """An image may print what it likes."""
-    assert read_probe(f'{MARK}not json\n{MARK}3\nmodak\n{MARK}["ran", true]\n').ran
+    assert read_probe(f'{MARK}not json\n{MARK}{"[" * 100_000}\n{MARK}3\nmodak\n{MARK}["ran", true]\n').ran
 
 
 def test_a_refuted_image_serves_nobody() -> None:

@@ -384,11 +384,15 @@ def test_a_library_in_an_image_whose_module_is_not_named_is_told(module: str | N
     assert any("names no module of Open MPI" in notice.message for notice in found.plan.warnings) == (module is None)
 
 
-@pytest.mark.parametrize(("library", "pmi"), [("mpich", "pmi2"), ("openmpi", "pmix")])
-def test_ranks_of_an_image_whose_library_is_not_listed_are_connected_by_its_usual_interface(library: str, pmi: str) -> None:
-    """With the ``--mpi=`` of another family Slurm starts each rank as the only one, and the job seems to succeed."""
-    listed = HostMpi(family="intel-mpi" if library == "openmpi" else "openmpi", default=True, pmi="pmix" if library == "mpich" else "pmi2")
-    system = GPUS.model_copy(update={"mpi": (listed,), "runtimes": (RuntimePolicy(name="apptainer"),)})
+@pytest.mark.parametrize(
+    ("library", "listed", "offered", "pmi"),
+    [("mpich", "openmpi", "pmix", "pmi2"), ("openmpi", "intel-mpi", "pmi2", "pmix"), ("openmpi", "openmpi", "pmi2", "pmi2")],
+)
+def test_ranks_of_an_image_are_connected_by_the_interface_of_its_library(library: str, listed: str, offered: str, pmi: str) -> None:
+    """The one that the system lists of it, or, where it lists another library, its usual one: with the ``--mpi=`` of another family Slurm
+    starts each rank as the only one, and the job seems to succeed."""
+    host = HostMpi.model_validate({"family": listed, "default": True, "pmi": offered})
+    system = GPUS.model_copy(update={"mpi": (host,), "runtimes": (RuntimePolicy(name="apptainer"),)})
     wanted = {"app_type": "hpc", "hpc": {"parallelisation": "mpi", "parallelisation-mpi": {"library": library}}}
     application = {"app_tag": "solver", "executable": "solver", "container_runtime": "docker://site/solver:1"}
     job = {"application": application, "target": {"name": "here"}, "job_options": {"node_count": 2}, "optimisation": wanted}

@@ -124,10 +124,13 @@ def test_a_launcher_without_counts_stays_if_the_job_is_one_process() -> None:
     assert request("mpirun ./solver", app_type="mpi").application.command == ("./solver",)
 
 
-@pytest.mark.parametrize(("distribution", "said"), [("ddp", True), ("horovod", False)])
-def test_ranks_of_pytorch_are_told_how_they_find_their_number(distribution: str, said: bool) -> None:
+@pytest.mark.parametrize(
+    ("framework", "distribution", "said"),
+    [("pytorch", "ddp", True), ("pytorch", "horovod", False), ("tensorflow", "multi-worker", False)],
+)
+def test_ranks_of_pytorch_are_told_how_they_find_their_number(framework: str, distribution: str, said: bool) -> None:
     """Under torchrun by other variables than those that the launcher would set."""
-    training = {"app_type": "ai_training", "ai_training": {"pytorch": {"distribution": distribution}}}
+    training = {"app_type": "ai_training", "ai_training": {framework: {"distribution": distribution}}}
     job = {"application": {"executable": "srun -N 2 --ntasks-per-node=4 python3 train.py"}, "optimisation": training}
     found = normalise({"job": job})
     assert words.line(found.request.application.command) == "python3 train.py"

@@ -22,7 +22,7 @@ from modak.normalise.optimisation import PLAIN
 from modak.normalise.sections import fields_of
 from modak.normalise.spellings import each, seconds, text
 from modak.text.documents import strict_json, with_value
-from modak.text.words import EXPANDABLE
+from modak.text.words import EXPANDABLE, MOST_WORDS
 from tests.normalise.documents import faulty, job
 
 REQUESTS = Path(__file__).parent.parent / "requests"
@@ -419,6 +419,7 @@ def test_sections_without_job_are_read_with_a_warning() -> None:
         ("job_options", "wall_time_limit", "1 h 30 min", 5400),
         ("target", "container_runtime", "Singularity-CE", "singularity"),
         ("application", "preflight", "N", False),
+        ("application", "arguments", 20, ("20",)),
         ("application", "app_type", "python3", "python"),
         *(("job_options", "defer_job", text, "now+2hours") for text in ("now+2h", "now + 2 hours", "now+2hour", "NOW+2HOURS")),
     ],
@@ -612,6 +613,12 @@ def test_a_section_given_in_two_spellings_is_read_once(optimisation: dict[str, A
     assert (found.request.optimisation.options.version, found.request.optimisation.config.type) == (version, None)
 
 
+@pytest.mark.parametrize("blank", ["", " ", None])
+def test_a_section_without_anything_in_it_is_an_empty_one(blank: str | None) -> None:
+    """Templates write one so that nobody filled in."""
+    assert normalise({"job": {"job_options": blank}}).request.job_options == normalise({"job": {}}).request.job_options
+
+
 @pytest.mark.parametrize("written", [{"threads": " ", "Threads": 4}, {"Threads": 4, "threads": ""}, {"THREADS": "", "Threads": 4}])
 def test_blank_text_hides_no_value_in_another_spelling(written: dict[str, Any]) -> None:
     """It counts as left out, also under the documented key."""
@@ -665,6 +672,8 @@ def test_no_mail_and_mail_is_mail() -> None:
     ("section", "field", "value", "says"),
     [
         ("job_options", "copy_environment_variable", "A=b", "names alone"),
+        ("job_options", "copy_environment_variable", ["A", 3], "names of variables"),
+        ("job_options", "request_specific_nodes", ["n1", None], "text"),
         ("job_options", "memory_limit", "16", "without a unit"),
         ("job_options", "node_count", True, "a whole number"),
         ("job_options", "wall_time_limit", "1 fortnight, 2:00:00", "d-hh:mm:ss"),
@@ -684,6 +693,7 @@ def test_no_mail_and_mail_is_mail() -> None:
         ("application", "metric_file", "a log", "one path"),
         ("application", "metric_file", "''", "one path"),
         ("application", "metric_file", ["log"], "one path"),
+        ("application", "arguments", ["a"] * (MOST_WORDS + 1), "at most 10000 words"),
     ],
 )
 def test_a_fault_says_what_is_allowed(section: str, field: str, value: Any, says: str) -> None:

@@ -40,28 +40,33 @@ def test_the_counts_of_the_launcher_are_those_of_the_job(command: str, nodes: in
     assert (found.job_options.node_count, found.job_options.process_count_per_node, found.application.mpi_ranks) == (nodes, each, ranks)
 
 
-def test_the_counts_of_the_request_hold() -> None:
-    """What the launcher says otherwise is a warning at the field that is used."""
-    found = read("torchrun --nnodes 4 --nproc_per_node 8 train.py", options={"node_count": 2, "request_gpus": 4})
-    assert (found.request.job_options.node_count, found.request.job_options.process_count_per_node) == (2, 4)
+@pytest.mark.parametrize(("given", "each"), [({}, 4), ({"process_count_per_node": 2}, 2)])
+def test_the_counts_of_the_request_hold(given: Mapping[str, int], each: int) -> None:
+    """What the launcher says otherwise is a warning at the field that is used. Of ranks, the request's own count, or one for each GPU."""
+    found = read("torchrun --nnodes 4 --nproc_per_node 8 train.py", options={"node_count": 2, "request_gpus": 4, **given})
+    assert (found.request.job_options.node_count, found.request.job_options.process_count_per_node) == (2, each)
     fields = [warning.field for warning in found.warnings]
     assert fields == ["application.executable", "job_options.node_count", "job_options.process_count_per_node"]
 
 
 @pytest.mark.parametrize(
-    ("command", "options", "ranks", "field"),
+    ("command", "options", "ranks", "read_as", "fields"),
     [
-        ("torchrun --nnodes 3 train.py", {}, 8, "job_options.node_count"),
-        ("accelerate launch --num_processes 7 train.py", {"node_count": 2}, None, "application.mpi_ranks"),
-        ("accelerate launch --num_processes 6 --num_machines 4 train.py", {}, None, "application.mpi_ranks"),
+        ("torchrun --nnodes 3 train.py", {}, 8, (None, 8), ["job_options.node_count"]),
+        ("torchrun --nnodes 2 train.py", {}, 8, (2, 8), []),
+        ("accelerate launch --num_processes 7 train.py", {"node_count": 2}, None, (2, None), ["application.mpi_ranks"]),
+        ("accelerate launch --num_processes 8 train.py", {"node_count": 2}, None, (2, 8), []),
+        ("accelerate launch --num_processes 6 --num_machines 4 train.py", {}, None, (4, None), ["application.mpi_ranks"]),
     ],
 )
-def test_a_count_by_which_nodes_differ_is_left_out(command: str, options: Mapping[str, int], ranks: int | None, field: str) -> None:
+def test_a_count_by_which_nodes_differ_is_left_out(
+    command: str, options: Mapping[str, int], ranks: int | None, read_as: tuple[int | None, int | None], fields: list[str]
+) -> None:
     """torchrun starts as many ranks on each node: the request would be refused for what only the launcher says."""
     application: dict[str, Any] = {"mpi_ranks": ranks} if ranks else {}
     found = read(command, options=options, **application)
-    assert found.request.application.mpi_ranks == ranks
-    assert [warning.field for warning in found.warnings if "do not divide evenly" in warning.message] == [field]
+    assert (found.request.job_options.node_count, found.request.application.mpi_ranks) == read_as
+    assert [warning.field for warning in found.warnings if "do not divide evenly" in warning.message] == fields
 
 
 @pytest.mark.parametrize(
@@ -78,18 +83,19 @@ def test_the_precision_of_accelerate_is_that_of_the_run(option: str, given: str 
 
 
 @pytest.mark.parametrize(
-    ("command", "layer"),
+    ("command", "given", "layer"),
     [
-        ("torchrun train.py", "ddp"),
-        ("deepspeed train.py", "deepspeed"),
-        ("accelerate launch --use_fsdp train.py", "fsdp"),
-        ("accelerate launch --use_deepspeed train.py", "deepspeed"),
-        ("python3 train.py", None),
+        ("torchrun train.py", None, "ddp"),
+        ("torchrun train.py", "fsdp", "fsdp"),
+        ("deepspeed train.py", None, "deepspeed"),
+        ("accelerate launch --use_fsdp train.py", None, "fsdp"),
+        ("accelerate launch --use_deepspeed train.py", None, "deepspeed"),
+        ("python3 train.py", None, None),
     ],
 )
-def test_the_launcher_says_that_training_is_distributed(command: str, layer: str | None) -> None:
-    """Otherwise it would be planned as one process, on the cores of one."""
-    assert read(command).request.optimisation.options.value_of("distribution") == layer
+def test_the_launcher_says_that_training_is_distributed(command: str, given: str | None, layer: str | None) -> None:
+    """Otherwise it would be planned as one process, on the cores of one. What the request says of it holds."""
+    assert read(command, pytorch={"distribution": given}).request.optimisation.options.value_of("distribution") == layer
 
 
 @pytest.mark.parametrize(("pytorch", "application"), [({"distribution": "horovod"}, {}), ({}, {"app_type": "mpi"})])

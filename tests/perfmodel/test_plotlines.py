@@ -185,6 +185,26 @@ def test_the_curves_of_a_picture_begin_with_the_most_sizes_and_the_best(metric: 
     assert [one.series.dataset for one in kept] == ["c", best, "ab".replace(best, "")]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "all_sizes", "shown"),
+    [((SIZES, (1,)), False, [4]), ((SIZES, (1,)), True, [4, 1]), (((1,),), False, [1])],
+    ids=["of several", "all", "no others"],
+)
+def test_curves_of_one_size_are_drawn_where_they_are_asked_for_or_alone(
+    sizes: tuple[tuple[int, ...], ...], all_sizes: bool, shown: list[int]
+) -> None:
+    """A point beside lines says little."""
+    every = [one for number, few in enumerate(sizes) for one in curves(dataset=str(number), sizes=few)]
+    ((_, kept),) = in_pictures(every, all_sizes=all_sizes).items()
+    assert [len(one.sizes) for one in kept] == shown
+
+
+def test_the_picture_with_the_most_sizes_comes_first() -> None:
+    """Of all its curves together."""
+    every = [*curves(metric="throughput"), *(one for name in "ab" for one in curves(dataset=name, sizes=(1, 2, 4)))]
+    assert [metric for metric, _ in in_pictures(every)] == ["wall_time", "throughput"]
+
+
 def test_labels_say_what_differs_and_nothing_else() -> None:
     """Layout always; application and system only where there are several."""
     found = (*curves(mpi="mpich", mpi_from="host"), *curves(mpi="mpich", mpi_from="container", hyperthreads=True))

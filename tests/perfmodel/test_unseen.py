@@ -297,17 +297,23 @@ def test_of_several_batch_sizes_the_nearest_counts() -> None:
         assert [np.exp(-one.log_cost) / throughput(20) for one in found if one] == pytest.approx([0.2, 2.0], rel=0.02)
 
 
-@pytest.mark.parametrize(("gpus", "effect", "doublings"), [(1, 4.0, 6 / np.sqrt(2)), (None, 1.0, 6)])
-def test_what_the_batch_size_matters_on_other_gpus_is_carried_over(gpus: int | None, effect: float, doublings: float) -> None:
-    """There a batch of 1 is four times as slow as one of 64, the only one measured here. Processors tell nothing of each other."""
+@pytest.mark.parametrize(
+    ("there", "here", "effect", "doublings"),
+    [(1, 1, 4.0, 6 / np.sqrt(2)), (None, None, 1.0, 6), (None, 1, 1.0, 6), (1, None, 1.0, 6)],
+)
+def test_what_the_batch_size_matters_on_other_gpus_is_carried_over(
+    there: int | None, here: int | None, effect: float, doublings: float
+) -> None:
+    """There a batch of 1 is four times as slow as one of 64, the only one measured here. Processors tell nothing of each other, nor of
+    GPUs."""
 
-    def of_batch(results: list[Result], batch: int, slower: float = 1.0) -> list[Result]:
+    def of_batch(results: list[Result], gpus: int | None, batch: int, slower: float = 1.0) -> list[Result]:
         layout = Layout(batch_size=batch, gpus_per_node=gpus)
         return [one.model_copy(update={"layout": layout, "value": one.value / slower}) for one in results]
 
     known = [*measured("known", range(50), 1.0), *measured("other", range(50), 3.0)]
-    results = [*of_batch(known, 64), *of_batch(known, 1, slower=4.0), *of_batch(measured("new", range(10), 2.0), 64)]
-    near, far = guesses([run_of(key("new", 20), Layout(batch_size=batch, gpus_per_node=gpus)) for batch in (64, 1)], results)
+    results = [*of_batch(known, there, 64), *of_batch(known, there, 1, slower=4.0), *of_batch(measured("new", range(10), 2.0), here, 64)]
+    near, far = guesses([run_of(key("new", 20), Layout(batch_size=batch, gpus_per_node=here)) for batch in (64, 1)], results)
     assert near is not None
     assert far is not None
     assert np.exp(far.log_cost - near.log_cost) == pytest.approx(effect, rel=0.02)

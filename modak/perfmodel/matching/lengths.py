@@ -91,11 +91,12 @@ def scaled(found: Predictions, question: Question, asked: str | None) -> Predict
 
 
 def of_length(found: Predictions, wanted: Mapping[str, float]) -> Predictions:
-    """The predictions for a run of another length, by unit; unchanged if they are of parts of a run, or in no such unit.
+    """The predictions for a run of another length, by unit; unchanged if they are in no such unit, or of parts of a run, whose results tell
+    no length here: :func:`modak.perfmodel.fitting.merging.without_length`.
 
     A start-up that measured runs include is not scaled; where it is not known, the interval allows for it.
     """
-    if found.curve is None or not is_whole(found.curve.series):
+    if found.curve is None:
         return found
     done = lengths(found.curve.series.params)
     scale = next((length / done[name] for name, length in wanted.items() if name in done), 1.0)
