@@ -54,7 +54,7 @@ def check_script(head: str, options: Sequence[tuple[str, ...]], body: Sequence[L
     """
     below = "\n".join([line.text for line in body]) + "\n"
     if len(head) + len(below) > LONGEST_SCRIPT:
-        raise _refused(f"it has more than {LONGEST_SCRIPT} characters")
+        raise _refused(f"it has more than {LONGEST_SCRIPT} characters, with what rules add to it")
     if _control(head) or header(head, prefix) != list(options):
         raise _refused("its header would not be read as planned")
     _check_each(body)

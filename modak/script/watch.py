@@ -41,7 +41,7 @@ modak_timer() {
     wait "$!" && kill -s "$2" "$$"
 }
 modak_untimed() {
-    test -z "${MODAK_TIMER:-}" || kill "${MODAK_TIMER}" 2>/dev/null
+    test -z "${MODAK_TIMER:=$!}" || kill "${MODAK_TIMER}" 2>/dev/null
 }
 """
 _RUN: Final = "MODAK_RUN=$!"
@@ -127,7 +127,8 @@ def timer(job: JobSpec, scheduler: Scheduler) -> tuple[Line, ...]:
     until = str(max(1, (says.wall_time_s or 0) - says.signal.seconds))
     started = run("modak_timer", until, says.signal.name)
     title = "timer: the scheduler does not signal the script before the time limit"
-    return section(title, (ours(_TIMER), behind(quiet(started)), ours("MODAK_TIMER=$!")))
+    end = run("trap", "modak_untimed", "EXIT")  # until the trap that does all else; before the start, when there may be no MODAK_TIMER
+    return section(title, (ours(_TIMER), end, behind(quiet(started)), ours("MODAK_TIMER=$!")))
 
 
 def watched(job: JobSpec, scheduler: Scheduler, command: Line) -> tuple[Line, ...]:

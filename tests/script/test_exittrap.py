@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from signal import SIGKILL
+from signal import SIGKILL, SIGTERM
 from typing import Any
 
 import pytest
 
-from modak import plugins
+from modak import plugins, processes
 from modak.dsl import Signal
 from modak.jobs.spec import Attributes, Copy, JobSpec, Report, Resources, RuleText, Staging
 from modak.schedulers.slurm import Slurm
@@ -25,7 +25,7 @@ from modak.script.job import render
 from modak.script.staging import scratch
 from modak.text.grammar import MetricPattern
 from modak.text.words import Joined, Variable, parse
-from tests.conftest import tool
+from tests.conftest import tool, until
 from tests.script.test_whole import SHELLCHECK, ran, stub
 
 SIGNAL = Signal(name="USR1", seconds=120)
@@ -827,6 +827,20 @@ def test_the_script_s_own_timer_where_a_scheduler_sends_nothing(tmp_path: Path) 
     assert ran(text, tmp_path).returncode == 0  # would not return while a sleep holds its streams
     # a timer that is ended as it begins, by a check that fails at once, would write a result of its own
     assert text.index("MODAK_TIMER=$!") < text.index("trap modak_end EXIT")
+
+
+@pytest.mark.parametrize("before", ["MODAK_TIMER=$!", "trap modak_end EXIT"])
+def test_a_timer_ends_with_a_script_that_is_ended_at_its_beginning(tmp_path: Path, before: str) -> None:
+    """By a TERM before the trap at exit is set; else the timer would signal hours later whichever process has the script's number then."""
+    attributes = replace(ASKED.attributes, wall_time_s=7261, signal=Signal(name="USR1", seconds=60))
+    text = render(replace(ASKED, attributes=attributes, command=("true",)), "shell").text
+    (tmp_path / "job.sh").write_text(text.replace(f"\n{before}\n", f'\nkill -s TERM "$$"\n{before}\n'))
+    with subprocess.Popen(["bash", "job.sh"], cwd=tmp_path, start_new_session=True) as script:
+        assert script.wait() == -SIGTERM
+        try:
+            until(lambda: not processes.members(script.pid))
+        finally:
+            processes.kill(script.pid)
 
 
 # --- staging -------------------------------------------------------------------------------------------------------------------

@@ -25,8 +25,9 @@ modak_timer() {
     wait "$!" && kill -s "$2" "$$"
 }
 modak_untimed() {
-    test -z "${MODAK_TIMER:-}" || kill "${MODAK_TIMER}" 2>/dev/null
+    test -z "${MODAK_TIMER:=$!}" || kill "${MODAK_TIMER}" 2>/dev/null
 }
+trap modak_untimed EXIT
 modak_timer 3480 USR1 >/dev/null 2>&1 &
 MODAK_TIMER=$!
 
