@@ -142,8 +142,8 @@ def _queues(text: str) -> Mapping[str, _Queue]:
             limits = queue.usual
         elif line.startswith("MAXIMUM LIMITS:"):
             limits = queue.most
-        elif last.startswith("PRIO") and "STATUS" in last and len(words) > 2:
-            queue.fields["STATUS"] = words[last.split().index("STATUS")]
+        elif last.startswith("PRIO"):
+            queue.fields.update(zip(last.split(), words, strict=False))
         elif line.startswith("  -- "):
             queue.fields["default"] = "yes" if line.rstrip().endswith("This is the default queue.") else ""
         elif colon and line[:1].isupper():

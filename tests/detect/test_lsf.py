@@ -72,6 +72,7 @@ def test_queues_of_lsf_that_run_no_scripts_are_closed() -> None:
     closed = {name: one.closed for name, one in queues().items() if one.closed}
     assert closed == {"inter": "it takes interactive jobs only", "old": "it is Closed:Active"}
     assert queues(bqueues=read(LSF["bqueues"]).replace("Open:Inact_Win ", "Open:Inact_Adm "))["gpu"].closed == "it is Open:Inact_Adm"
+    assert queues(bqueues=read(LSF["bqueues"]).replace("STATUS  ", "XSTATUS "))["old"].closed == ""
 
 
 def test_a_queue_of_some_users_says_whose_it_is() -> None:
