@@ -128,7 +128,7 @@ class Workload(Document):
     precision: Name | None = None
     """Precision of numbers: ``fp32``, ``fp16``; ``auto``: the one that results show to be faster."""
     compiler: CellText | None = None
-    """The compiler that the application was built with, as in results: ``gcc-8.3``."""
+    """The compiler that the application was built with, as in results: ``gcc-8.3``; ``auto``: the fastest measured."""
     params: Annotated[Mapping[Name, Annotated[float, Field(allow_inf_nan=False)] | CellText], Field(max_length=MOST_SET)] = {}
     """Further parameters of the results, by name; ``auto``: the value that results show to be the best."""
     memory_per_rank_gb: Amount | None = None

@@ -128,6 +128,11 @@ def _auto_or(reader: Reader) -> Reader:
     return lambda value, path: Read("auto") if isinstance(value, str) and fold(value) == "auto" else reader(value, path)
 
 
+def _unless_auto(reader: Reader) -> Reader:
+    """What the reader reads; ``auto`` in any case is left out, because the evidence decides then, too."""
+    return lambda value, path: Read(LEFT_OUT) if isinstance(value, str) and fold(value) == dsl.AUTO else reader(value, path)
+
+
 PLAIN: Final[Mapping[str, Reader]] = {
     "enable_opt_build": _auto_or(flag),
     "enable_autotuning": flag,
@@ -159,7 +164,8 @@ PLAIN: Final[Mapping[str, Reader]] = {
     "workload": remembered(
         section_of(
             dsl.Workload,
-            batch_size=lambda value, path: Read(LEFT_OUT) if isinstance(value, str) and fold(value) == dsl.AUTO else whole(value, path),
+            batch_size=_unless_auto(whole),
+            compiler=_unless_auto(text),
             params=_parameters,
             precision=_auto_or(text),
             memory_per_rank_gb=gigabytes,

@@ -936,6 +936,14 @@ def test_whatever_is_sent_is_read_or_refused(document: Any, strict: bool) -> Non
     json.loads(found.request.model_dump_json())
 
 
+@pytest.mark.parametrize("field", ["batch_size", "compiler"])
+@pytest.mark.parametrize("auto", ["auto", "Auto"])
+def test_what_is_left_to_the_evidence_by_name_is_as_if_left_out(field: str, auto: str) -> None:
+    """No compiler is called so."""
+    found = normalise(job("optimisation", workload={field: auto}))
+    assert (getattr(found.request.optimisation.workload, field), found.warnings) == (None, ())
+
+
 @pytest.mark.parametrize("blank", ["", " "])
 @pytest.mark.parametrize(
     "field",
