@@ -35,7 +35,7 @@ class OpenClOptions(AcceleratedOptions):
     """Options of an OpenCL application; ``version`` is the compiler's."""
 
 
-OPENACC: Final = Parallel("openacc", options=OpenAccOptions)
+OPENACC: Final = Parallel("openacc", aliases=("opencc",), options=OpenAccOptions)
 """An application with OpenACC directives."""
-OPENCL: Final = Parallel("opencl", aliases=("opencc",), options=OpenClOptions)
+OPENCL: Final = Parallel("opencl", options=OpenClOptions)
 """An application with OpenCL kernels."""

@@ -183,7 +183,7 @@ _CONFIG: Final = section(
         **fields_of(
             dsl.Config,
             type=choice(dsl.Config.allowed("type"), {"reinforncement_learning": "reinforcement_learning"}, otherwise="other"),
-            parallelisation=several(choice(dsl.Config.allowed("parallelisation"), {"opencc": "opencl"})),
+            parallelisation=several(choice(dsl.Config.allowed("parallelisation"), {"opencc": "openacc"})),
         ),
     },
     also={"parallelization": "parallelisation"},

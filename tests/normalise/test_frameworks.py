@@ -64,11 +64,11 @@ def test_horovod_as_a_switch_of_a_framework_distributes_it(switch: object, meant
     assert [warning.field for warning in found.warnings] == ["optimisation.ai_training.tensorflow.horovod"]
 
 
-def test_opencc_is_opencl_as_a_word_and_as_a_section() -> None:
-    """The options are those of the programming model that the word names."""
+def test_opencc_is_openacc_as_a_word_and_as_a_section() -> None:
+    """The published service has it beside OpenCL, with PGI's and Cray's compilers."""
     section = {"config": {"parallelisation": "opencc"}, "parallelisation-opencc": {"compiler": "pgi"}}
     found = normalise(job("optimisation", app_type="hpc", hpc=section)).request.optimisation
-    assert (found.framework, found.options.value_of("compiler"), found.further) == ("opencl", "pgi", {})
+    assert (found.framework, found.options.value_of("compiler"), found.further) == ("openacc", "pgi", {})
 
 
 @pytest.mark.parametrize("name", ["IntelCaffe", "Intel Caffe", "intel-caffe"])

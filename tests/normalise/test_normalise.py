@@ -77,7 +77,7 @@ KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
         [],
         {"job_options": {"request_gpus": 2}, "optimisation": {"framework": "openacc", "options": {"compiler": "pgi", "version": "20.4"}}},
     ),
-    "opencl-and-opencc": ([f"{HPC}.config.parallelisation"], {"optimisation": {"config": {"parallelisation": ("opencl",)}}}),
+    "opencl-and-opencc": ([f"{HPC}.config.parallelisation"], {"optimisation": {"config": {"parallelisation": ("opencl", "openacc")}}}),
     "mpi-and-openmp": (
         [],
         {
