@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, groupby, islice
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, Row, Select, and_, func, or_, select, tuple_
@@ -34,6 +35,9 @@ MOST_TRIED: Final = 10_000
 _NO_PARAMETERS: Final = "{}"
 BY_NUMBER: Final = (results.c.id,)
 
+_counts: Final = attrgetter(*LAYOUT)
+_layout: Final = lru_cache(maxsize=1024)(layout)  # thousands of results have few
+
 KeyedRow = tuple[SeriesKey, Row[Any]]
 
 
@@ -54,7 +58,7 @@ def check_limit(limit: int) -> None:
 def having_parameters(connection: Connection, filters: Mapping[str, str], most: int) -> list[Cell]:
     """Of at most so many of the results that match the filters and tell parameters those that are not suspect, by series and layout, under
     their systems' own names; the others are not read."""
-    own, found, laid_out = OwnNames(connection), dict[tuple[int, Sequence[int]], Cell](), cache(layout)
+    own, found = OwnNames(connection), dict[tuple[int, Sequence[int]], Cell]()
     columns = (results.c.series_id, results.c.id, results.c.value, results.c.suspect_id, results.c.doubt_id)
     chosen = select(*columns, *(results.c[name] for name in LAYOUT)).where(results.c.replaced_by == 0).order_by(*columns[:2])
     for keys in _in_turn(connection, filters, having=series.c.params != _NO_PARAMETERS):
@@ -64,7 +68,7 @@ def having_parameters(connection: Connection, filters: Mapping[str, str], most: 
                 continue
             at = (number, tuple(place))
             if at not in found:
-                found[at] = Cell(own.key(keys[number]), laid_out(at[1]))
+                found[at] = Cell(own.key(keys[number]), _layout(at[1]))
             found[at].ids.append(identity)
             found[at].values.append(value)
         most -= len(rows)
@@ -189,7 +193,7 @@ def failed(connection: Connection, applications: Sequence[str]) -> tuple[FailedR
     parts = (connection.execute(chosen.where(results.c.series_id.in_(numbers))) for numbers in chunks(sorted(keys)))
     found = []
     for row in chain.from_iterable(parts):
-        key, at = keys[row.series_id], layout([getattr(row, name) for name in LAYOUT])
+        key, at = keys[row.series_id], _layout(_counts(row))
         stopped = {"count": row.rows, "longest_s": row.most} if key.metric == STOPPED else {"count": round(row.total)}
         found.append(FailedRuns(series=key, layout=at, **stopped))
     return tuple(found)
@@ -198,7 +202,7 @@ def failed(connection: Connection, applications: Sequence[str]) -> tuple[FailedR
 def _value(key: SeriesKey, row: Row[Any]) -> Result:
     return Result(
         series=key,
-        layout=layout([getattr(row, name) for name in LAYOUT]),
+        layout=_layout(_counts(row)),
         value=row.value,
         repeat=None if row.repeat == UNKNOWN else row.repeat,
         measured_at=None if row.measured_at == UNKNOWN else instant(row.measured_at),
@@ -217,12 +221,16 @@ def export(connection: Connection, filters: Mapping[str, str]) -> Export:
     base units. What loading or somebody said of a row is no part of it: :data:`modak.ingest.columns.MARKS` stand beside the columns.
     """
     columns = header({f"params.{name}" for _, key in carrying(connection, filters) for name in key.params})
-    return columns, (_cells(columns, key, row) for key, row in walk(connection, filters, by=ONCE[1:]))
+    found = groupby(walk(connection, filters, by=ONCE[1:]), itemgetter(0))
+    return columns, (cells for key, rows in found for cells in _cells(columns, key, (row for _, row in rows)))
 
 
-def _cells(columns: tuple[str, ...], key: SeriesKey, row: Row[Any]) -> dict[str, str]:
-    result = _value(key, row)
-    known = result.series.model_dump() | result.layout.model_dump() | {f"params.{name}": text for name, text in key.params.items()}
-    known |= result.model_dump(include={"value", "repeat", "measured_at", "source"}) | {"suspect": row.suspect}
-    known |= {"doubt": result.suspect if result.doubted else None, "by_hand": result.by_hand or None}
-    return {column: cell(known.get(column)) for column in (*columns, *MARKS)}
+def _cells(columns: tuple[str, ...], key: SeriesKey, rows: Iterable[Row[Any]]) -> Iterator[dict[str, str]]:
+    """The rows of a series as text; what they have in common is written once."""
+    labels = key.model_dump() | {f"params.{name}": text for name, text in key.params.items()}
+    common = {column: cell(labels.get(column)) for column in (*columns, *MARKS)}
+    for row in rows:
+        result = _value(key, row)
+        known = {name: getattr(result, name) for name in ("value", "repeat", "measured_at", "source")} | {"suspect": row.suspect}
+        known |= {"doubt": result.suspect if result.doubted else None, "by_hand": result.by_hand or None}
+        yield common | {name: cell(value) for name, value in (result.layout.model_dump() | known).items()}
