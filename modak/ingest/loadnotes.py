@@ -52,11 +52,13 @@ PARTS: Final[Mapping[str, float]] = {"accuracy": 1.0, "efficiency": 2.0}
 """The largest value of metrics that are parts of a whole; efficiencies may be a little above 1."""
 MOST_NODES: Final = 200_000
 """More nodes than any system has: the largest so far had 158,976."""
-GROWN: Final = 8
-"""On so many times as many nodes a rate of all GPUs is another one."""
+GROWN, GROWS_AS = 8, 0.75
+"""What takes longer on so many times as many nodes, by at least this power of their number: of 364 series of public tables with as many
+sizes only six single collective operations (alltoall, gather) do, however badly the others scale."""
 EVEN: Final = 1.25
 """Rates of each GPU differ by less than this factor up to a few dozen nodes, those of all of them by more."""
 _NO_COMPUTERS: Final = f"if it counts something else, {AGAIN} '--map nodes=params.nodes'"
+PROBLEM: Final = f"takes longer nearly as 'nodes' grow: are these computers, or the size of the problem? {_NO_COMPUTERS}"
 _SEPARATED: Final = re.compile(r"[ ,'’]")
 _THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}([ ,'’][0-9]{3})+")
 _NAMES: Final = {
@@ -104,6 +106,13 @@ class Figures(NamedTuple):
     """The largest count of each kind within a node; one that no row has is left out."""
     for_each_node: Mapping[str, Span]
     """The same counts divided by the number of nodes."""
+    on_nodes: Sequence[tuple[int, float, float]] = ()
+    """Each number of nodes, ascending, with its least and its largest value; only read if they :attr:`may_go_with_nodes`."""
+
+    @property
+    def may_go_with_nodes(self) -> bool:
+        """Whether what the values are on each number of nodes may be worth a note: there are several, and the values differ as much."""
+        return LEAST_SIZES <= self.sizes <= MOST and self.most >= 2 ** (LEAST_SIZES - 1) * self.least
 
 
 class Scattered(NamedTuple):
@@ -153,6 +162,7 @@ def on_numbers(known: Sequence[System], changed: Mapping[int, SeriesKey], figure
         key = changed[one.number]
         said = (
             *(_beyond(key, one, nodes_of), _no_nodes(one), *_over_all_nodes(one), _percentage(key, one), _summed(one)),
+            PROBLEM if _slower_with_nodes(key, one) else None,
             _of_each_gpu(key, one),
         )
         for what in filter(None, said):
@@ -424,3 +434,15 @@ def _of_each_gpu(key: SeriesKey, one: Figures) -> str | None:
     if not several or one.most > EVEN * one.least or not metric_of(key).is_rate or key.unit == "B/s":
         return None
     return f"hardly faster on more nodes: if the values are of each GPU, {AGAIN} '/GPU' behind their unit, as in tokens/s/GPU"
+
+
+def _slower_with_nodes(key: SeriesKey, one: Figures) -> bool:
+    """Whether runs take longer on more nodes, at each step and nearly as many times as these: so does a problem that grows."""
+    cost = metric_of(key)
+    several = one.may_go_with_nodes and one.most >= GROWN**GROWS_AS * one.least and not one.without_nodes
+    if not several or not cost.tells_cost or cost.of_request or "scaling" in key.params:
+        return False
+    nodes, least, most = zip(*one.on_nodes, strict=True)
+    costs = [1 / value for value in most] if cost.is_rate else list(least)
+    grown = nodes[-1] / nodes[0]
+    return grown >= GROWN and costs == sorted(costs) and costs[-1] >= costs[0] * grown**GROWS_AS

@@ -72,12 +72,25 @@ def _figures(connection: Connection, changed: Mapping[int, SeriesKey]) -> Iterat
     ]
     for numbers in chunks(list(changed)):
         chosen = select(results.c.series_id, *columns, *most, *spans).where(results.c.series_id.in_(numbers), STANDING)
+        found = []
         for row in connection.execute(chosen.group_by(results.c.series_id).order_by(results.c.series_id)):
             number, rows, sizes, without, largest, least, greatest, *rest = row
             within, edges = rest[: len(WITHIN)], rest[len(WITHIN) :]
             most_within = {name: count for name, count in zip(WITHIN, within, strict=True) if count != UNKNOWN}
             for_each_node = {name: Span(*edges[3 * at : 3 * at + 3]) for at, name in enumerate(WITHIN)}
-            yield Figures(number, rows, sizes, without, largest, least, greatest, most_within, for_each_node)
+            found.append(Figures(number, rows, sizes, without, largest, least, greatest, most_within, for_each_node))
+        on_nodes = _on_nodes(connection, [one.number for one in found if one.may_go_with_nodes])
+        yield from (one._replace(on_nodes=on_nodes.get(one.number, ())) for one in found)
+
+
+def _on_nodes(connection: Connection, numbers: Sequence[int]) -> Mapping[int, Sequence[tuple[int, float, float]]]:
+    """Of each series its numbers of nodes, ascending, with the least and the largest value."""
+    columns = (results.c.series_id, results.c.nodes)
+    chosen = select(*columns, func.min(results.c.value), func.max(results.c.value)).where(results.c.series_id.in_(numbers), STANDING)
+    found: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
+    for number, nodes, least, most in connection.execute(chosen.group_by(*columns).order_by(*columns)):
+        found[number].append((nodes, least, most))
+    return found
 
 
 def _scattered(connection: Connection, changed: Sequence[int]) -> Iterator[Scattered]:

@@ -8,6 +8,7 @@ import pytest
 
 from modak.facts import Layout, SeriesKey
 from modak.ingest.loadnotes import (
+    PROBLEM,
     SHOWN,
     Figures,
     Paired,
@@ -21,6 +22,33 @@ from modak.ingest.loadnotes import (
 )
 
 KEY = SeriesKey(application="a", metric="wall_time", unit="s")
+
+
+SIZES = (100, 400, 1600, 6400)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "values", "unit", "noted"),
+    [
+        (SIZES, (2, 9, 33, 150), "s", True),
+        (SIZES, (2, 99, 33, 150), "s", False),  # not at each step
+        (SIZES, (2, 5, 9, 15), "s", False),  # by much less than the nodes
+        (SIZES, (1e9, 3e8, 6e7, 2e7), "cells/s", True),
+        (SIZES, (1e9, 3e8, 1.5e8, 1e8), "cells/s", False),
+        ((1, 2, 4), (1, 4, 8), "s", False),  # up to a few nodes anything may take longer
+        ((100, 6400), (2, 150), "s", False),
+    ],
+)
+def test_what_takes_longer_nearly_as_nodes_grow_is_noted(nodes: Sequence[int], values: Sequence[float], unit: str, noted: bool) -> None:
+    """Nodes of a graph or a network; a program that scales badly takes longer by less, or not at each step."""
+    assert (PROBLEM in of_numbers(KEY.model_copy(update={"metric": "cost", "unit": unit}), nodes, values)) == noted
+
+
+def of_numbers(key: SeriesKey, nodes: Sequence[int], values: Sequence[float]) -> str:
+    """The notes on a series with these values."""
+    on_nodes = list(zip(nodes, values, values, strict=True))
+    figures = Figures(1, len(nodes), len(nodes), 0, max(nodes), min(values), max(values), {}, {}, on_nodes)
+    return "\n".join(on_numbers((), {1: key}, [figures]))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from modak import knowledge
 from modak.ingest.table import Options
@@ -161,12 +161,38 @@ def test_counts_of_the_layout_among_the_parameters_are_noted(store: Store, name:
     assert report.notes == ((said,) if column else ())
 
 
-def test_nodes_that_are_no_computers_are_noted(store: Store) -> None:
-    """Those of a graph or a network: more than there are."""
-    rows = "a,1000,cost,3,s\na,1000000,cost,2,s\n"
-    notes = store.load([csv_table(f"application,nodes,metric,value,unit\n{rows}")], ME).notes
-    said = "up to 1000000 nodes, but no system has more than 200000: is it the column 'nodes'? if it counts something else"
-    assert [said in note for note in notes if "nodes" in note] == [True]
+VERTICES = "if it counts something else, load the file again with '--replace' and '--map nodes=params.nodes'"
+SIZES = (100, 400, 1600, 6400)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "values", "unit", "params", "said"),
+    [
+        (
+            SIZES,
+            (2, 9, 33, 150),
+            "s",
+            "",
+            "takes longer nearly as 'nodes' grow: are these computers, or the size of the problem? " + VERTICES,
+        ),
+        (SIZES, (1e9, 3e8, 6e7, 2e7), "cells/s", "", "takes longer nearly as 'nodes' grow"),
+        (
+            (1000, 1_000_000),
+            (3, 2),
+            "s",
+            "",
+            "up to 1000000 nodes, but no system has more than 200000: is it the column 'nodes'? " + VERTICES,
+        ),
+        (SIZES, (2, 9, 33, 150), "s", "weak", ""),
+    ],
+)
+def test_nodes_that_are_no_computers_are_noted(
+    store: Store, nodes: Sequence[int], values: Sequence[float], unit: str, params: str, said: str
+) -> None:
+    """Those of a graph or a network, with which times grow, or more than there are; weak scaling says nothing."""
+    rows = "".join(f"a,{params},{n},cost,{value},{unit}\n" for n, value in zip(nodes, values, strict=True))
+    notes = store.load([csv_table(f"application,params.scaling,nodes,metric,value,unit\n{rows}")], ME).notes
+    assert [said in note for note in notes if "nodes" in note] == ([True] if said else [])
 
 
 @pytest.mark.parametrize(
@@ -292,6 +318,16 @@ def test_counts_over_all_nodes_are_noted(store: Store, column: str, values: Sequ
     assert len(notes) == bool(said)
 
 
+def test_what_is_measured_on_each_number_of_nodes_is_read_for_many_series_at_once(store: Store) -> None:
+    """A database on another machine answers each question after its way there and back."""
+    rows = "".join(f"a,{dataset},{nodes},wall_time,{90 / nodes}\n" for dataset in "bcdef" for nodes in (1, 2, 4, 8))
+    asked = list[str]()
+    event.listen(store.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    store.load([csv_table(f"application,dataset,nodes,metric,value\n{rows}")], ME)
+    assert len([each for each in asked if "GROUP BY results.series_id, results.nodes ORDER" in each]) == 1
+    assert not [each for each in asked if "GROUP BY results.nodes ORDER" in each]
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -317,8 +353,7 @@ def test_more_nodes_than_there_are_are_noted(store: Store, known: knowledge.Know
     header, row = "application,system,nodes,partition,metric,value\n", "a,HLRS-Testbed,{},p,wall_time,9\n"
     assert store.load([csv_table(header + row.format(there))], ME).notes == ()
     (note,) = store.load([csv_table(header + row.format(there + 1))], ME).notes
-    way = "if it counts something else, load the file again with '--replace' and '--map nodes=params.nodes'"
-    assert note.endswith(f"up to {there + 1} nodes, but HLRS-Testbed has {there}: is it the column 'nodes'? {way}")
+    assert note.endswith(f"up to {there + 1} nodes, but HLRS-Testbed has {there}: is it the column 'nodes'? {VERTICES}")
 
 
 def test_a_time_called_after_an_epoch_that_counts_as_a_run_is_noted(store: Store) -> None:
