@@ -119,6 +119,11 @@ class Prepared(Facts):
         return frozenset(curve.series.dataset for curve in self.measured if curve.series.dataset)
 
     @cached_property
+    def parameter_names(self) -> frozenset[str]:
+        """The parameters that measured runs state."""
+        return frozenset(name for curve in self.measured for name in curve.series.params)
+
+    @cached_property
     def names_images(self) -> bool:
         """Whether any results name the image that they ran in."""
         return any(curve.series.image for curve in self.models)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from modak.choosing.requirements import is_build
 from modak.choosing.workload import MOST_NAMED, Problem, of_one_kind, requested_lengths, stated, units
@@ -29,11 +29,15 @@ NO_PROBLEM: Final = ("build", "baseline")
 
 
 def as_spelt(request: Request, facts: Prepared) -> tuple[Request, tuple[Notice, ...]]:
-    """The request with application and data set as results call them, where these know its own spelling not and one other; and notices."""
+    """The request with application, data set and parameters as results call them, where these know its own spelling not and one other; and
+    notices."""
     work, name, called = request.optimisation.workload, request.workload_name, facts.application
     asked = work.dataset or ""
     other = other_spellings([asked], facts.datasets).get(asked) if asked else None
-    update, notices = {}, []
+    params = other_spellings(work.params, facts.parameter_names)
+    params = {name: called for name, called in params.items() if called not in work.params}
+    update: dict[str, Any] = {}
+    notices = []
     if name and called and name != called:
         update["application"] = called
         field = "optimisation.workload.application" if work.application else "application.app_tag"
@@ -41,6 +45,10 @@ def as_spelt(request: Request, facts: Prepared) -> tuple[Request, tuple[Notice, 
     if other:
         update["dataset"] = other
         notices.append(Notice(field="optimisation.workload.dataset", message=spelt_otherwise(asked, other)))
+    if params:
+        update["params"] = {params.get(name, name): value for name, value in work.params.items()}
+        field = "optimisation.workload.params"
+        notices += [Notice(field=f"{field}.{name}", message=spelt_otherwise(name, called)) for name, called in params.items()]
     changed = request.changed(optimisation={"workload": work.model_copy(update=update)}) if update else request
     return changed, tuple(notices)
 

@@ -74,6 +74,32 @@ def test_the_name_of_the_job_is_looked_for_too(service: Service, respelt: dict[s
     assert told["application.app_tag"] == TAKEN[0]["message"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "called"),
+    [
+        ({"Micro-Batch": "auto", "TP": "auto"}, {"Micro-Batch": "micro_batch", "TP": "tp"}),
+        ({"MICRO-batch": 2, "tp": 4}, {"MICRO-batch": "micro_batch"}),
+        ({"micro_batch": 2, "TP": 4, "tp": 4}, {}),
+        ({"micro_batch": 2, "tpu": 4}, {}),
+    ],
+)
+def test_parameters_are_those_of_the_only_other_spelling(service: Service, asked: dict[str, Any], called: dict[str, str]) -> None:
+    """Also those that are left open; not if the request names that one, too."""
+    head = "application,system,nodes,metric,value,params.tp,params.micro_batch\n"
+    cells = [(nodes, 900 / nodes + tp, tp, batch) for nodes in (1, 2, 4) for tp, batch in ((2, 1), (4, 2))]
+    rows = "".join("llm,zenith,{},wall_time,{},{},{}\n".format(*each) for each in cells)
+    service.load(incoming(["-"], PLAIN, io.BytesIO((head + rows).encode())))
+
+    def recommended(params: dict[str, Any]) -> Any:
+        job = {"target": {"name": "zenith"}, "optimisation": {"workload": {"application": "llm", "params": params}}}
+        return service.recommend({"job": job})
+
+    found = recommended(asked)
+    said = [one["message"] for one in found["warnings"] if one["field"] in [f"optimisation.workload.params.{name}" for name in asked]]
+    assert said == [f"no results of {name!r}; those of {own!r} are used" for name, own in called.items()]
+    assert found["choices"] == recommended({called.get(name, name): value for name, value in asked.items()})["choices"]
+
+
 def test_rows_are_predicted_from_the_only_other_spelling(service: Service) -> None:
     """With the names as the table has them, and a warning for each."""
     head, rest = "application,system,dataset,nodes,metric\n", ",supermuc-ng,{},4,epoch_time\n"
