@@ -17,7 +17,7 @@ from modak.packaged import Difference, name_of
 from modak.perfmodel import Curve
 from modak.store import LoadReport, Page
 from modak.store.audit import Entry
-from modak.store.outcomes import Outcome
+from modak.store.outcomes import OUTCOMES, Outcome
 from modak.store.values import Item, JudgementReport, ReplacedResult
 from modak.text.documents import Json
 
@@ -60,15 +60,15 @@ def report(of: LoadReport, notes: Sequence[str]) -> Json:
 def outcomes(found: Sequence[Outcome], limit: int) -> Json:
     """The first of the predictions beside the times of their jobs, and figures of all: how many times are ``within`` the interval, or
     ``longer`` or ``shorter``, and the median of the absolute error as a fraction of the time (``None``: no job ended)."""
-    counts = Counter(one.where.partition(" ")[0] for one in found)
+    counts = Counter(one.outcome for one in found)
     errors = [abs(one.predicted - one.time) / one.time for one in found if not one.stopped]
     shown = [
         {"job": one.job, "plan": one.plan, "application": one.application, "system": one.system, "nodes": one.nodes}
         | {"seconds": one.time, "stopped": one.stopped, "predicted": one.predicted}
-        | {"lower": one.lower, "upper": one.upper, "level": one.level, "outcome": one.where.partition(" ")[0]}
+        | {"lower": one.lower, "upper": one.upper, "level": one.level, "outcome": one.outcome}
         for one in found[:limit]
     ]
-    figures = {name: counts[name] for name in ("within", "longer", "shorter")}
+    figures = {outcome: counts[outcome] for outcome in OUTCOMES}
     return {"items": shown, "jobs": len(found), **figures, "median_error": median(errors) if errors else None}
 
 

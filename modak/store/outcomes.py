@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +35,8 @@ _OF_JOBS: Final = (
     .limit(MOST)
 )
 """The times of whole runs that job scripts recorded."""
+OUTCOMES: Final[Mapping[str, str]] = {"within": "within", "longer": "longer than", "shorter": "shorter than"}
+"""How a time lies beside an interval, and how sentences say it."""
 
 
 class Outcome(NamedTuple):
@@ -59,17 +62,17 @@ class Outcome(NamedTuple):
         return self.metric == STOPPED
 
     @property
-    def where(self) -> str:
-        """Where the time lies beside the interval."""
-        return "within" if self.lower <= self.time <= self.upper else "longer than" if self.time > self.upper else "shorter than"
+    def outcome(self) -> str:
+        """The time beside the interval, one of :data:`OUTCOMES`."""
+        return "within" if self.lower <= self.time <= self.upper else "longer" if self.time > self.upper else "shorter"
 
     def in_words(self) -> str:
         """What a user reads of one job."""
         interval = f"the {as_given(100 * self.level)}% interval of its prediction"
         told = f"{format_duration(self.predicted)} ({spans(self.lower, self.upper)})"
         ended, time = "was stopped after" if self.stopped else "took", format_duration(self.time)
-        just = "just " if self.where != "within" and time in map(format_duration, (self.lower, self.upper)) else ""
-        return f"{self.job} {ended} {time}, {just}{self.where} {interval}, {told}"
+        just = "just " if self.outcome != "within" and time in map(format_duration, (self.lower, self.upper)) else ""
+        return f"{self.job} {ended} {time}, {just}{OUTCOMES[self.outcome]} {interval}, {told}"
 
 
 def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> Iterator[str]:
@@ -78,8 +81,8 @@ def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> I
     if len(found) <= EACH:
         yield from (one.in_words() for one in found)
         return
-    counts = {where: sum(one.where == where for one in found) for where in ("within", "longer than", "shorter than")}
-    told = ", ".join(f"{count} {where}" for where, count in counts.items() if count)
+    counts = Counter(one.outcome for one in found)
+    told = ", ".join(f"{counts[outcome]} {where}" for outcome, where in OUTCOMES.items() if counts[outcome])
     yield f"of the times of {counted(len(found), 'job')} with a prediction: {told} the interval of it"
 
 
