@@ -213,9 +213,13 @@ def _is_smaller(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
 
     >>> [_is_smaller({"cells": cells, "epochs": "5"}, {"cells": "64x64"}) for cells in ("1000", "5000", "many")], _is_smaller({}, {})
     ([True, False, False], False)
+    >>> _is_smaller({"cells": "1000"}, {"cells": "4000", "epochs": "5"}), _is_smaller({"cells": "1000"}, {"cells": "4000", "order": "2"})
+    (True, False)
     """
-    sizes = {name: (magnitude(text), magnitude(other.get(name))) for name, text in one.items() if name not in LENGTHS}
-    return bool(sizes) and sizes.keys() == other.keys() and all(here and there and here <= there for here, there in sizes.values())
+    here, there = ({name: magnitude(text) for name, text in of.items() if name not in LENGTHS} for of in (one, other))
+    if not here or here.keys() != there.keys():
+        return False
+    return all(size and (most := there[name]) and size <= most for name, size in here.items())
 
 
 def _values(one: FailedRuns, request: Request) -> str:
