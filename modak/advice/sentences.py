@@ -198,7 +198,7 @@ def _shifted(chosen: Chosen) -> str | None:
     where = f"--application {shlex.quote(key.application)} --system {shlex.quote(str(key.system))}"
     shown = f"'modak results compare measured_at {where}' shows it"
     scaled = "to that" if one.sure else f"{HALF_WAY}, and the interval reaches as far as both"
-    return f"runs take {longer(**one.model_dump())}, and results from before were scaled {scaled}: {shown}"
+    return f"runs take {longer(one.ratio, one.since, sure=one.sure)}, and results from before were scaled {scaled}: {shown}"
 
 
 def _length(chosen: Chosen) -> str | None:
