@@ -115,8 +115,10 @@ def one_process(chosen: Chosen) -> str | None:
 
 def no_core_left(chosen: Chosen) -> str | None:
     """That the threads take all cores of a node; ``None`` if they leave some, or the cores are not known."""
-    node, threads = chosen.target.node, chosen.shape.ranks_per_node * chosen.shape.threads_per_rank
-    return f"here {threads} threads take all {node.cores} cores" if node and threads >= node.cores else None
+    node, shape = chosen.target.node, chosen.shape
+    if node is None or shape.ranks_per_node * shape.cores_per_rank(node.threads_per_core) < node.cores:
+        return None
+    return f"here {shape.ranks_per_node * shape.threads_per_rank} threads take all {node.cores} cores"
 
 
 FIGURES: Final[Mapping[str, Callable[[Chosen], str | None]]] = {
@@ -198,7 +200,7 @@ def _shifted(chosen: Chosen) -> str | None:
     where = f"--application {shlex.quote(key.application)} --system {shlex.quote(str(key.system))}"
     shown = f"'modak results compare measured_at {where}' shows it"
     scaled = "to that" if one.sure else f"{HALF_WAY}, and the interval reaches as far as both"
-    return f"runs take {longer(**one.model_dump())}, and results from before were scaled {scaled}: {shown}"
+    return f"runs take {longer(one.ratio, one.since, sure=one.sure)}, and results from before were scaled {scaled}: {shown}"
 
 
 def _length(chosen: Chosen) -> str | None:

@@ -313,7 +313,7 @@ _LINE: Final = object_of(
     perfect=list_of(NUMBER, "perfect scaling from the smallest measured size"),
     shifted={
         **TEXT_OR_NULL,
-        "description": "what runs take since a day, to which values from before are scaled; null: they are not",
+        "description": "what runs take since a day, to which values from before are scaled (`perhaps`: half-way); null: they are not",
     },
 )
 LINES: Final = object_of(
@@ -328,7 +328,7 @@ _OUTCOME: Final = object_of(
     plan=text("the plan whose script it ran"),
     application=text("what ran"),
     system={**TEXT_OR_NULL, "description": "where"},
-    nodes=whole("that it ran on"),
+    nodes={"type": ["integer", "null"], "minimum": 1, "description": "that it ran on; null: its result does not say"},
     seconds=number("that it took, or after which it was stopped"),
     stopped=boolean("it was stopped before its end, after it had taken longer than predicted"),
     predicted=number("seconds"),

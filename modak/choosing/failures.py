@@ -24,7 +24,7 @@ from modak.errors import Infeasible
 from modak.facts import Facts, FailedRuns, Layout, SeriesKey
 from modak.grouping import grouped
 from modak.perfmodel import Curve, Question
-from modak.perfmodel.fitting.startup import LENGTHS
+from modak.perfmodel.fitting.merging import without_length
 from modak.perfmodel.forecasting.censoring import censored_runs, ran_on
 from modak.perfmodel.matching.magnitudes import magnitude
 from modak.perfmodel.matching.questions import equal_values, with_switches_off
@@ -174,7 +174,7 @@ def _problem_of(series: SeriesKey, asked: Question, shape: Shape) -> Question | 
         return own
     problem, larger = ({name: text for name, text in of.items() if name not in values} for of in (series.params, asked.params))
     smaller = values and _has_values(shape, series) and _is_smaller(problem, larger) and own.without_params.may_have_been(series, Layout())
-    return own.with_params(series.params) if smaller else None
+    return own.with_params(without_length(series.params)) if smaller else None
 
 
 def _has_values(shape: Shape, series: SeriesKey) -> bool:
@@ -213,9 +213,13 @@ def _is_smaller(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
 
     >>> [_is_smaller({"cells": cells, "epochs": "5"}, {"cells": "64x64"}) for cells in ("1000", "5000", "many")], _is_smaller({}, {})
     ([True, False, False], False)
+    >>> _is_smaller({"cells": "1000"}, {"cells": "4000", "epochs": "5"}), _is_smaller({"cells": "1000"}, {"cells": "4000", "order": "2"})
+    (True, False)
     """
-    sizes = {name: (magnitude(text), magnitude(other.get(name))) for name, text in one.items() if name not in LENGTHS}
-    return bool(sizes) and sizes.keys() == other.keys() and all(here and there and here <= there for here, there in sizes.values())
+    here, there = ({name: magnitude(text) for name, text in without_length(of).items()} for of in (one, other))
+    if not here or here.keys() != there.keys():
+        return False
+    return all(size and (most := there[name]) and size <= most for name, size in here.items())
 
 
 def _values(one: FailedRuns, request: Request) -> str:

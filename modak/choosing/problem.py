@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from modak.choosing.requirements import is_build
 from modak.choosing.workload import MOST_NAMED, Problem, of_one_kind, requested_lengths, stated, units
-from modak.dsl import Notice, Request, Workload
+from modak.dsl import GIVEN, Notice, Request, Workload
 from modak.errors import spelt_otherwise, unknown
 from modak.facts import canonical_name, other_spellings, parameter, parameters
 from modak.grouping import grouped
@@ -34,8 +35,7 @@ def as_spelt(request: Request, facts: Prepared) -> tuple[Request, tuple[Notice, 
     work, name, called = request.optimisation.workload, request.workload_name, facts.application
     asked = work.dataset or ""
     other = other_spellings([asked], facts.datasets).get(asked) if asked else None
-    params = other_spellings(work.params, facts.parameter_names)
-    params = {name: called for name, called in params.items() if called not in work.params}
+    params = _params_as_spelt(work, facts)
     update: dict[str, Any] = {}
     notices = []
     if name and called and name != called:
@@ -51,6 +51,15 @@ def as_spelt(request: Request, facts: Prepared) -> tuple[Request, tuple[Notice, 
         notices += [Notice(field=f"{field}.{name}", message=spelt_otherwise(name, called)) for name, called in params.items()]
     changed = request.changed(optimisation={"workload": work.model_copy(update=update)}) if update else request
     return changed, tuple(notices)
+
+
+def _params_as_spelt(work: Workload, facts: Prepared) -> Mapping[str, str]:
+    """The parameters that results spell otherwise, each as these do. Not if two would then be one, nor what is left open under another name
+    though it is not chosen."""
+    found = other_spellings(work.params, facts.parameter_names)
+    times = Counter(found.get(name, name) for name in work.params)
+    given = {name for name in work.open_params if found.get(name) in GIVEN}
+    return {name: called for name, called in found.items() if times[called] == 1 and name not in given}
 
 
 def of_one_problem(request: Request, curves: Sequence[Curve], places: Collection[str]) -> tuple[Problem, tuple[Notice, ...]]:

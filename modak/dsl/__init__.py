@@ -11,10 +11,11 @@ from modak.dsl.job import Event, JobOptions, Signal, SignalName, Target
 from modak.dsl.optimisation import LEARNING, FrameworkOptions, Minimise, Objective, OptBuild, Optimisation, Switch
 from modak.dsl.request import Request
 from modak.dsl.tuning import Autotuning, Setting, Space, Steps, Value, Values
-from modak.dsl.work import AUTO, Config, Data, Etl, PrintedMetric, Workload, variable_of, variables_of
+from modak.dsl.work import AUTO, GIVEN, Config, Data, Etl, PrintedMetric, Workload, variable_of, variables_of
 
 __all__ = [
     "AUTO",
+    "GIVEN",
     "LEARNING",
     "Application",
     "Autotuning",

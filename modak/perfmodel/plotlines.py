@@ -142,7 +142,7 @@ def _part(curve: Curve, name: str) -> str:
 
 
 def _line(curve: Curve, label: str, others: CurveSet, level: float, failed: Sequence[FailedRuns]) -> PlotLine:
-    first, last = curve.sizes[0], curve.sizes[-1]
+    first, last, moved = curve.sizes[0], curve.sizes[-1], curve.shifted
     # Rounded: 8 nodes are among the powers as 7.999999999999999.
     sizes = np.unique(np.concatenate([np.geomspace(first, BEYOND * last, POINTS), curve.sizes]).round(9))
     known = list(others)
@@ -168,7 +168,7 @@ def _line(curve: Curve, label: str, others: CurveSet, level: float, failed: Sequ
         lower=tuple(values.min(axis=0).tolist()),
         upper=tuple(values.max(axis=0).tolist()),
         perfect=tuple(((curve.costs[0] * first / sizes) ** sign).tolist()),
-        shifted=longer(**curve.shifted.model_dump()) if curve.shifted else None,
+        shifted=longer(moved.ratio, moved.since, sure=moved.sure) if moved else None,
     )
 
 

@@ -277,8 +277,8 @@ def _most_striking(runs: _Days) -> int | None:
 
 def _judged(days: _Days, after: int, first: int, until: int, names: Sequence[Configuration], *, sure: bool = True) -> Shift | None:
     """The shift since a day, if it is one for sure, by the runs between the days of those before and after it; ``names`` are those of the
-    configurations. If it need not be ``sure`` that it lasts, one day since is enough, and once the interval, but the
-    newest day has to show half of it."""
+    configurations. If it need not be ``sure`` that it lasts, one day since is enough, and once the interval, but the newest day has to show
+    half of it."""
     runs = days.between(after, until)
     since = runs.day >= first
     both = np.intersect1d(runs.of[since], runs.of[~since])
@@ -299,8 +299,11 @@ def _judged(days: _Days, after: int, first: int, until: int, names: Sequence[Con
     weight = weight * np.where(later, equal[1], equal[0]) / len(both)
     squares = float((weight * effect**2).sum())
     least = [LEAST_DAYS if edge in (_FIRST, _LAST) else LEAST_BETWEEN for edge in (after, until)]
-    few = any(there < needed - 0.01 for there, needed in zip(equal, least if sure else [LEAST_DAYS, 1], strict=True))
-    if few or (squares > _missed_by_line(place, effect + moved * later, weight) if sure else effect[-1] * moved < -(moved**2) / 2):
+    if any(there < needed - 0.01 for there, needed in zip(equal, least if sure else [LEAST_DAYS, 1], strict=True)):
+        return None
+    drifts = sure and squares > _missed_by_line(place, effect + moved * later, weight)
+    is_over = not sure and (moved + effect[-1]) * moved < moved**2 / 2
+    if drifts or is_over:
         return None
     taken = len(rest) / (len(rest) - len(both) - 1)  # configurations have taken their part of the scatter
     like = min(max(float((effect[1:] * effect[:-1]).sum()) / max(float((effect**2).sum()), 1e-300), 0.0), LASTING)

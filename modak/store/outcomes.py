@@ -13,6 +13,7 @@ from modak.choosing.workload import only_one
 from modak.errors import RequestError
 from modak.ingest.formats import modak_result
 from modak.ingest.formats.modak_result import ModakResult, job_called
+from modak.ingest.table import UNKNOWN
 from modak.normalise import normalise
 from modak.perfmodel.fitting.startup import PARTS
 from modak.results.failures import STOPPED
@@ -47,7 +48,7 @@ class Outcome(NamedTuple):
     plan: str
     application: str
     system: str | None
-    nodes: int
+    nodes: int | None
     metric: str
     time: float
     predicted: float
@@ -102,12 +103,13 @@ def _of_loads(connection: Connection, load_ids: Collection[int], after: int) -> 
 def _of_plans(connection: Connection, chosen: Select[Any]) -> list[Outcome]:
     """What became of those of the chosen times of jobs that their plans predict."""
     rows = [(row, *parts) for row in connection.execute(chosen) if (parts := modak_result.parts_of(row.text))]
-    predictions = _predictions(connection, sorted({plan for _, _, plan in rows}))
-    return [
-        Outcome(job_called(job, row.file), plan, row.application, row.system, row.nodes, row.metric, row.value, *figures)
-        for row, job, plan in rows
-        if (figures := predictions.get(plan)) and (row.metric == WALL_TIME or row.value > figures.upper)
-    ]
+    predictions, found = _predictions(connection, sorted({plan for _, _, plan in rows})), []
+    for row, job, plan in rows:
+        figures = predictions.get(plan)
+        if figures and (row.metric == WALL_TIME or row.value > figures.upper):
+            nodes = None if row.nodes == UNKNOWN else row.nodes
+            found.append(Outcome(job_called(job, row.file), plan, row.application, row.system, nodes, row.metric, row.value, *figures))
+    return found
 
 
 class _Predicted(NamedTuple):

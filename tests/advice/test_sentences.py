@@ -715,10 +715,11 @@ def test_fp16_is_advised_where_gpus_compute_it_faster(
         (Shape(4, 12), "here 48 threads take all 48 cores"),
         (Shape(2, 48, hyperthreads=True), "here 96 threads take all 48 cores"),
         (Shape(2, 22), None),
+        (Shape(2, 24, hyperthreads=True), None),
     ],
 )
 def test_cores_for_communication_are_advised_where_none_is_left(known: Known, shape: Shape, told: str | None) -> None:
-    """The published layout itself leaves four."""
+    """The published layout itself leaves four, and two hyper-threads take one."""
     found = sentences(known, replace(chosen(known, 4, system="supermuc-ng"), shape=shape), "communication-cores")
     assert [text.rpartition(" [")[0].rpartition(": ")[2] for text in found] == ([told] if told else [])
 

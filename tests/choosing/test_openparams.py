@@ -151,11 +151,14 @@ def failed(nodes: int, metric: str, count: int = 1, **params: str) -> FailedRuns
     return FailedRuns(series=series, layout=Layout(nodes=nodes, ranks_per_node=48, threads_per_rank=1), count=count)
 
 
-def of_400_cells(known: Known, nodes: int | None, *runs_that_failed: FailedRuns, also: Sequence[Result] = ()) -> Plan:
+def of_400_cells(
+    known: Known, nodes: int | None, *runs_that_failed: FailedRuns, also: Sequence[Result] = (), epochs: str | None = None
+) -> Plan:
     """The plan for a problem that nobody ran; of smaller ones tp 2 was the faster one."""
-    small = runs({("2", "1"): {1: 50.0, 4: 14.0}}, params={"cells": "50"})
-    large = runs({("2", "1"): {4: 50.0}, ("4", "1"): {1: 220.0, 2: 120.0, 4: 70.0}}, params={"cells": "100"})
-    request = asked(nodes, params={"tp": "auto", "pp": "auto", "cells": 400})
+    more = {"epochs": epochs} if epochs else {}
+    small = runs({("2", "1"): {1: 50.0, 4: 14.0}}, params={"cells": "50", **more})
+    large = runs({("2", "1"): {4: 50.0}, ("4", "1"): {1: 220.0, 2: 120.0, 4: 70.0}}, params={"cells": "100", **more})
+    request = asked(nodes, params={"tp": "auto", "pp": "auto", "cells": 400, **more})
     return optimise(request, replace(facts(known, [*small, *large, *also]), failed=runs_that_failed)).plan
 
 
@@ -180,6 +183,14 @@ def test_values_with_which_a_smaller_problem_had_too_little_memory_are_not_chose
     assert (made.configuration.params or {})["tp"] == chosen
     why = f"not considered: 2 nodes x 48x1 with cells {cells}, pp 1, tp {tp} had too little memory, so as many nodes or fewer"
     assert any(reason.startswith(why) for reason in made.decisions) == (chosen == "4")
+
+
+@pytest.mark.parametrize(("ran_then", "chosen"), [(False, "4"), (True, "2")])
+def test_how_long_a_run_is_has_no_part_in_its_memory(known: Known, ran_then: bool, chosen: str) -> None:
+    """Neither of the run that had too little, nor of the requested one, nor of one that had enough."""
+    also = runs({("2", "1"): {2: 26.0}}, params={"cells": "100", "epochs": "3"}) if ran_then else ()
+    made = of_400_cells(known, 2, failed(2, OUT_OF_MEMORY, cells="100", tp="2", epochs="5"), also=also, epochs="4")
+    assert (made.configuration.params or {})["tp"] == chosen
 
 
 @pytest.mark.parametrize(("nodes", "tp", "told_of"), [(2, "2", True), (3, "2", True), (3, "4", False)])

@@ -81,13 +81,16 @@ def test_the_name_of_the_job_is_looked_for_too(service: Service, respelt: dict[s
         ({"MICRO-batch": 2, "tp": 4}, {"MICRO-batch": "micro_batch"}),
         ({"micro_batch": 2, "TP": 4, "tp": 4}, {}),
         ({"micro_batch": 2, "tpu": 4}, {}),
+        ({"Micro-Batch": 2, "MICRO_BATCH": 1, "TP": 4}, {"TP": "tp"}),
+        ({"Epochs": "auto", "TP": 4}, {"TP": "tp"}),
+        ({"Epochs": 3, "TP": 4}, {"Epochs": "epochs", "TP": "tp"}),
     ],
 )
 def test_parameters_are_those_of_the_only_other_spelling(service: Service, asked: dict[str, Any], called: dict[str, str]) -> None:
-    """Also those that are left open; not if the request names that one, too."""
-    head = "application,system,nodes,metric,value,params.tp,params.micro_batch\n"
+    """Also those that are left open; not if the request names that one, too, or twice, nor to leave open how long a run is."""
+    head = "application,system,nodes,metric,value,params.tp,params.micro_batch,params.epochs\n"
     cells = [(nodes, 900 / nodes + tp, tp, batch) for nodes in (1, 2, 4) for tp, batch in ((2, 1), (4, 2))]
-    rows = "".join("llm,zenith,{},wall_time,{},{},{}\n".format(*each) for each in cells)
+    rows = "".join("llm,zenith,{},wall_time,{},{},{},3\n".format(*each) for each in cells)
     service.load(incoming(["-"], PLAIN, io.BytesIO((head + rows).encode())))
 
     def recommended(params: dict[str, Any]) -> Any:
@@ -96,7 +99,8 @@ def test_parameters_are_those_of_the_only_other_spelling(service: Service, asked
 
     found = recommended(asked)
     said = [one["message"] for one in found["warnings"] if one["field"] in [f"optimisation.workload.params.{name}" for name in asked]]
-    assert said == [f"no results of {name!r}; those of {own!r} are used" for name, own in called.items()]
+    used = [text for text in said if text.endswith("are used")]
+    assert used == [f"no results of {name!r}; those of {own!r} are used" for name, own in called.items()]
     assert found["choices"] == recommended({called.get(name, name): value for name, value in asked.items()})["choices"]
 
 

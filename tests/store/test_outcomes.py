@@ -9,7 +9,7 @@ import pytest
 from modak.dsl import Texts
 from modak.ingest.reading import table
 from modak.ingest.sources import from_bytes
-from modak.ingest.table import Table
+from modak.ingest.table import Options, Table
 from modak.store import Store
 from tests.store.tables import ME
 
@@ -111,6 +111,13 @@ def test_all_jobs_are_compared_the_newest_first(store: Store) -> None:
     ]
     assert [one.job for one in store.outcomes({"application": "Other"})] == ["job 9"]
     assert store.outcomes({"application": "none"}) == []
+
+
+def test_a_result_may_leave_the_nodes_open(store: Store) -> None:
+    """As notes on weak scaling advise to load it: then no number is made up."""
+    planned(store, PREDICTION)
+    store.load([table(result("7", 100.0).source, Options(rename={"nodes": ""}))], ME)
+    assert [one.nodes for one in store.outcomes({})] == [None]
 
 
 def test_a_corrected_time_counts_in_place_of_the_first(store: Store) -> None:
