@@ -19,7 +19,7 @@ from modak.perfmodel.fitting.startup import PARTS
 from modak.results.failures import STOPPED
 from modak.results.metrics import WALL_TIME
 from modak.store.engine import chunks
-from modak.store.schema import loads, plans, results, series, texts
+from modak.store.schema import JUDGED, loads, plans, results, series, texts
 from modak.store.series import matching
 from modak.text.amounts import as_given, counted, format_duration, spans
 
@@ -88,9 +88,10 @@ def outcomes(connection: Connection, load_ids: Collection[int], after: int) -> I
 
 
 def newest(connection: Connection, filters: Mapping[str, str]) -> list[Outcome]:
-    """The outcomes of the newest jobs whose results match the filters, the newest first, as far as their plans are still stored."""
+    """The outcomes of the newest jobs whose results match the filters, the newest first, as far as their plans are still stored. Results
+    that somebody doubts are left out; one that loading doubts may be unlike all others because the prediction was wrong."""
     wanted = matching(connection, filters).with_only_columns(series.c.id).order_by(None)
-    return _of_plans(connection, _OF_JOBS.where(results.c.replaced_by == 0, series.c.id.in_(wanted)).order_by(results.c.id.desc()))
+    return _of_plans(connection, _OF_JOBS.where(JUDGED, series.c.id.in_(wanted)).order_by(results.c.id.desc()))
 
 
 def _of_loads(connection: Connection, load_ids: Collection[int], after: int) -> list[Outcome]:

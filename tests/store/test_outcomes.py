@@ -128,6 +128,16 @@ def test_a_corrected_time_counts_in_place_of_the_first(store: Store) -> None:
     assert [one.time for one in store.outcomes({})] == [120.0]
 
 
+def test_a_time_that_somebody_doubts_is_no_outcome(store: Store) -> None:
+    """Something was wrong with that run."""
+    planned(store, PREDICTION)
+    store.load([result("7", 100.0), result("8", 3500.0)], ME)
+    (doubted,) = [one.id for one in store.results().items if one.value == 3500 and one.id]
+    assert [one.job for one in store.outcomes({})] == ["job 8", "job 7"]
+    store.judge("doubt", [doubted], ME, "the file system hung")
+    assert [one.job for one in store.outcomes({})] == ["job 7"]
+
+
 @pytest.mark.parametrize(
     ("plan", "prediction"), [("unheard-of", PREDICTION), ("12ab", {"metric": "time", "unit": "s", "basis": "none"}), ("12ab", None)]
 )
