@@ -94,6 +94,7 @@ def planned(
     from modak.facts import canonical_version
     from modak.normalise.unknown import framework_of
     from modak.recipes import plan as recipes
+    from modak.recipes.mpilibs import LIBRARIES
     from modak.text.grammar import version_range
 
     try:
@@ -106,7 +107,7 @@ def planned(
     made = recipes.plan(
         framework, version and canonical_version(version), variant, hardware, recipes.Extras(distribution=distribution, mpi=mpi)
     )
-    if made is None and framework == mpi:
+    if made is None and mpi and framework in LIBRARIES:
         raise RequestError(f"{framework} is an MPI library itself", field="mpi")
     if made is None:
         raise _no_recipe(framework, variant, accelerator, distribution)

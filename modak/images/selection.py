@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import nsmallest
 from itertools import chain, compress, islice, product
@@ -22,7 +21,6 @@ from packaging.version import Version
 
 from modak.cache import Cache
 from modak.dsl import Notice
-from modak.errors import RequestError
 from modak.facts import Image
 from modak.images.suitability import Wanted, allows, criteria, is_there, kind_key, mpi_inside, obstacle, pinned, within_kind
 from modak.recipes.plan import plan
@@ -230,9 +228,7 @@ def _compilers_to_be_had(known: Sequence[ImageKind], wanted: Wanted) -> str:
 
 def _has_source_build(wanted: Wanted) -> bool:
     """Whether there is a recipe of all that is wanted, built from source."""
-    with suppress(RequestError):  # a library of MPI with another one, or with one that has no recipe
-        return plan(wanted.framework, wanted.version, "opt-build", wanted.hardware, wanted.inside) is not None
-    return False
+    return plan(wanted.framework, wanted.version, "opt-build", wanted.hardware, wanted.inside) is not None
 
 
 def _chosen(able: Sequence[ImageKind], wanted: Wanted, given_up: tuple[Notice, ...], known: int, measured: Sequence[Image]) -> ImageChoice:

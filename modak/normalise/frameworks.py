@@ -79,12 +79,12 @@ def _beside(
     for key, variant in variants.items():
         if variant.name == wanted.name or variant.name not in options:
             continue
-        is_layer = variant.name in own.allowed("distribution")
-        if is_layer:
-            own = own.model_copy(update={"distribution": variant.name})
-            notes.append(Fault(join(path, label(key)), f"read as {wanted.name}'s option 'distribution': {variant.name!r}"))
-        if is_layer or variant.kind == "parallel":
+        if variant.kind == "parallel":
             beside[variant.name] = options[variant.name]
+        elif variant.name in own.allowed("distribution"):
+            own = own.model_copy(update={"distribution": variant.name})
+            beside[variant.name] = options[variant.name]
+            notes.append(Fault(join(path, label(key)), f"read as {wanted.name}'s option 'distribution': {variant.name!r}"))
         else:
             notes.append(Fault(join(path, label(key)), f"ignored: the framework is {wanted.name}"))
     return own, beside, tuple(notes)

@@ -123,7 +123,7 @@ def plan(framework: str, version: str | None, variant: Variant, hardware: Hardwa
     found = release_for(framework, usable(framework, variant, hardware, more.distribution), version)
     if found is None or not _carries(framework, found, variant, more.compilers):
         return None
-    if family and (family == framework or family not in LIBRARIES or not LIBRARIES[family].pinned(more.mpi_version)):
+    if family and (framework in LIBRARIES or family not in LIBRARIES or not LIBRARIES[family].pinned(more.mpi_version)):
         return None
     separate = [item.name for item in plugins.find("frameworks", framework).compilers if not item.built_in]
     values = {

@@ -332,15 +332,17 @@ def _inside(path: str) -> str:
     return path if path == "." else _relative(path)
 
 
-_DOUBLED: Final = re.compile(r"(?<!\\)([&|~[-])\1")
-"""What may once mean something else to Python within brackets, so that it warns: the start of ``[[:digit:].]``, ``[0-9||]``."""
+_DOUBLED: Final = re.compile(r"(?<!\\)([&~[-])\1")
+"""What may once mean something else to Python within brackets, so that it warns: the start of ``[[:digit:].]``, ``[0-9&&]``."""
+_BARS: Final = re.compile(r"(?<!\\)\|+")
+"""The same of ``[0-9||]``, which is ``[0-9|]``; a backslash between them would make ``||+`` valid, which it is not."""
 
 
 def _pattern(text: str) -> str:
     """A regular expression for grep -E and bash, with one group for the number; without ``(?`` and backslashed letters, which they lack."""
     common = re.fullmatch(r"[ -~]+", text) and not re.search(r"\(\?|\\[A-Za-z0-9]", text)
     try:
-        groups = re.compile(_DOUBLED.sub(r"\1\\\1", text)).groups if common else 0
+        groups = re.compile(_DOUBLED.sub(r"\1\\\1", _BARS.sub("|", text))).groups if common else 0
     except (re.error, OverflowError):  # the latter of a count that no program takes
         groups = 0
     if groups != 1:

@@ -112,7 +112,7 @@ def test_an_image_that_lies_on_the_services_machine_is_named(run: Run, monkeypat
             ("pytorch", "--distribution", "horovod"),
             "no recipe by hub with horovod makes an image of pytorch; --variant pip or opt-build does",
         ),
-        (("mpich", "--mpi", "mpich"), "mpi: mpich is an MPI library itself"),
+        *((("mpich", "--mpi", name), "mpi: mpich is an MPI library itself") for name in ("mpich", "openmpi")),
         (("tensorflow", "--version", "2.21", "--variant", "pip", "--distribution", "horovod"), "by pip with horovod: 1.14.*"),
     ],
 )

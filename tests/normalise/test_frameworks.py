@@ -49,6 +49,16 @@ def test_horovod_beside_a_framework_distributes_it() -> None:
     assert getattr(found.request.optimisation.options, "distribution", None) == "horovod"
 
 
+@pytest.mark.parametrize("distribution", ["mlsl", None])
+def test_mpi_beside_a_framework_names_its_library_alone(distribution: str | None) -> None:
+    """Though Caffe may be distributed by MPI, too, its option says by what it is."""
+    training = {"intel-caffe": {"distribution": distribution}, "mpi": {"library": "mpich"}}
+    found = normalise(job("optimisation", app_type="ai_training", ai_training=training))
+    assert found.request.optimisation.options.value_of("distribution") == distribution
+    assert found.request.optimisation.further["mpi"].value_of("library") == "mpich"
+    assert found.warnings == ()
+
+
 def test_a_framework_that_is_null_is_not_asked_for() -> None:
     """Generated clients write every field that they know."""
     found = normalise(job("optimisation", ai_training={"tensorflow": None, "pytorch": {"glow": True}, "horovod": None}))

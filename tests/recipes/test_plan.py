@@ -187,7 +187,7 @@ def test_the_compiler_is_told_the_target_as_far_as_it_knows_it(microarchitecture
         (("openmpi", "5.7", "opt-build", Hardware()), None),
         (("openmpi", "==5.7", "opt-build", Hardware()), None),
         (("openmpi", "6.*", "opt-build", Hardware()), None),
-        (("openmpi", "5.0.11", "opt-build", Hardware()), Extras(mpi="openmpi")),
+        *((("openmpi", "5.0.11", "opt-build", Hardware()), Extras(mpi=name)) for name in ("openmpi", "mpich")),
         (("mpich", "5.0.2", "hub", Hardware()), None),
         (("tensorflow", "2.20", "pip", Hardware()), Extras(distribution="horovod")),
         (("tensorflow", "2.1", "pip", Hardware()), Extras(distribution="horovod", mpi="intel-mpi", mpi_version="2019")),
