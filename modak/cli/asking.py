@@ -85,7 +85,8 @@ def show_outcomes(
         typer.echo()
         typer.echo(show.folded(track_record(found), "", "  "))
     else:
-        show.note("no job of a stored plan with a predicted time has reported its own; 'modak load modak-result-JOB.json' loads it")
+        such = "such " if application or system else ""
+        show.note(f"no {such}job of a stored plan with a predicted time has reported its own; 'modak load modak-result-JOB.json' loads it")
 
 
 def _answer(client: Client, filled: Mapping[str, Any], output: Path | None, *, script: bool, as_json: bool) -> None:

@@ -214,7 +214,10 @@ def filled(request: Any) -> dict[str, str] | None:
     if any(mark in value for value in given.values() for mark in "\r\n"):
         return None
     ways = ({**given, PROGRAM: program, **several} for program, _ in programs() for several in ({}, {SPREAD: "yes"}))
-    return next((values for values in ways if "command" in given and document(values) == request), None)
+    try:
+        return next((values for values in ways if document(values) == request), None)
+    except RequestError:  # there is no command, or the field takes no such parameters, as a text with blanks
+        return None
 
 
 def _at(document: Any, path: Sequence[str]) -> Any:
@@ -234,9 +237,10 @@ def _number(text: str) -> float | str:
 def _values(text: str) -> dict[str, float | str]:
     """Values by name. Raises :class:`modak.errors.RequestError` for another text."""
     named = [piece.partition("=") for piece in re.split(r"[\s,;]+", text.strip(" ,;"))]
-    if not all(name and value for name, _, value in named):
-        raise RequestError("allowed: NAME=VALUE, several with blanks between them", field="optimisation.workload.params")
-    return {name: _number(value) for name, _, value in named}
+    values = {name: _number(value) for name, _, value in named}
+    if not all(name and value for name, _, value in named) or len(values) < len(named):
+        raise RequestError("allowed: NAME=VALUE, several with blanks between them, each name once", field="optimisation.workload.params")
+    return values
 
 
 _READ: Final[Mapping[str, Callable[[str], Any]]] = {"number": _number, "values": _values}

@@ -730,6 +730,7 @@ def test_predicted_times_are_shown_beside_those_of_the_jobs(
     ]
     assert summary == "1 of 2 jobs (50%) were within the interval; 1 took longer; median error 0.2%"
     assert json.loads(run("plans", "outcomes", "--json").out)["jobs"] == 2
+    assert "no such job of a stored plan" in run("plans", "outcomes", "--system", "supermuc").err
 
 
 def test_a_service_names_no_file_outside_the_folder(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

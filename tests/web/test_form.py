@@ -113,6 +113,11 @@ def test_a_request_fills_in_the_form_that_made_it(program: str, spread: dict[str
         {"application": {"app_tag": "a"}},
         {"application": {"executable": "a", "mpi_ranks": 4}},
         {"application": {"executable": "a \\\n--all"}},
+        {"application": {"executable": " "}},
+        *(
+            {"application": {"executable": "a"}, "optimisation": {"workload": {"params": of}}}
+            for of in ({"a": "1,2"}, {"a": "x y"}, {"a": ""}, "n")
+        ),
         "text",
         {},
     ],
@@ -129,9 +134,10 @@ def test_what_is_no_number_is_left_for_the_reader_of_requests(text: str, read: A
 
 
 def test_parameters_have_names() -> None:
-    """Blanks, commas or semicolons separate them."""
+    """Blanks, commas or semicolons separate them; none is given twice."""
     job = form.document({"command": "./run", "params": "n=8, tp=auto;x=y=z"})["job"]
     assert job["optimisation"]["workload"] == {"params": {"n": 8, "tp": "auto", "x": "y=z"}}
-    with pytest.raises(RequestError, match="allowed: NAME=VALUE, several with blanks between them"):
-        form.document({"command": "./run", "params": "n=8 16"})
+    for text in ("n=8 16", "n=8 n=16"):
+        with pytest.raises(RequestError, match="allowed: NAME=VALUE, several with blanks between them"):
+            form.document({"command": "./run", "params": text})
     assert form.called("optimisation.workload.params.n") == ("Parameters of the program", "params")
