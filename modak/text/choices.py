@@ -94,13 +94,16 @@ def outcomes(jobs: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[t
 def track_record(found: Mapping[str, Any]) -> str:
     """The figures of all jobs in a sentence.
 
-    >>> track_record({"jobs": 12, "within": 11, "longer": 1, "shorter": 0, "median_error": 0.034})
-    '11 of 12 jobs (92%) were within the interval; 1 took longer; median error 3.4%'
+    >>> track_record({"items": [{}], "jobs": 12, "within": 11, "longer": 1, "shorter": 0, "median_error": 0.034})
+    '11 of 12 jobs (92%) were within the interval; 1 took longer; median error 3.4%; the newest one is shown'
     """
     held = f"{found['within']} of {counted(found['jobs'], 'job')} ({share(found['within'] / found['jobs'])}) were within the interval"
     beyond = [f"{found[which]} took {how}" for which, how in (("longer", "longer"), ("shorter", "less time")) if found[which]]
     error = found["median_error"]
-    return "; ".join((held, *beyond, *([f"median error {share(error)}"] if error is not None else [])))
+    off = [f"median error {share(error)}"] if error is not None else []
+    shown = len(found["items"])
+    some = [f"the newest {'one is' if shown == 1 else f'{shown} are'} shown"] if shown < found["jobs"] else []
+    return "; ".join((held, *beyond, *off, *some))
 
 
 def warnings(said: Iterable[Mapping[str, str]]) -> list[str]:
