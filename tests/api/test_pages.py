@@ -140,6 +140,13 @@ def test_a_plan_leads_to_the_results_behind_it(web: TestClient) -> None:
     assert "Table 4</td>" in found.text
 
 
+def test_a_plan_leads_to_the_jobs_of_its_application(web: TestClient) -> None:
+    """Whose times show what such predictions are worth."""
+    answer = web.post("/ui/plans", data=FILLED)
+    link = next(link for link in Links(answer.text).links if "jobs?" in link)
+    assert 'name="application" value="3dgan"' in web.get(urljoin(str(answer.url), link)).text
+
+
 def test_a_plan_leads_to_the_curve_that_it_rests_on(web: TestClient) -> None:
     """To that one alone; its results are the plan's, and all curves are a step away."""
     answer = web.post("/ui/plans", data=FILLED)
