@@ -69,6 +69,8 @@ def _nodes(execution: Table, needed: Mapping[str, Sequence[str]]) -> Iterator[Se
     entries = execution.get("R_lite")
     parts = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     ranks = [_ids(part.get("rank")) for part in parts]
+    if sum(map(len, ranks)) > MOST_NODES:
+        return
     names = iter(_names(execution.get("nodelist")))
     having = {str(name): frozenset(_ids(ids)) for name, ids in _table(execution, "properties").items()}
     for part, own in zip(parts, ranks, strict=True):
@@ -94,13 +96,13 @@ def _has(properties: Sequence[str], word: str) -> bool:
 def _ids(text: object) -> Sequence[int]:
     """The numbers of a list of ranges.
 
-    >>> list(_ids("0-2,7")), list(_ids("")), list(_ids("0-9999999"))
-    ([0, 1, 2, 7], [], [])
+    >>> list(_ids("0-2,7")), list(_ids("")), list(_ids("0-9999999")), list(_ids("0-9999999,9999999-0"))
+    ([0, 1, 2, 7], [], [], [])
     """
     if not isinstance(text, str) or not _RANKS.fullmatch(text.strip("[]")):
         return ()
     pairs = [(int(first), int(last or first)) for first, _, last in (part.partition("-") for part in text.strip("[]").split(","))]
-    if sum(last - first + 1 for first, last in pairs) > MOST_NODES:
+    if any(last < first for first, last in pairs) or sum(last - first + 1 for first, last in pairs) > MOST_NODES:
         return ()
     return [number for first, last in pairs for number in range(first, last + 1)]
 

@@ -137,6 +137,8 @@ def test_cores_that_flux_does_not_give_to_jobs_are_reserved() -> None:
         {"R_lite": "0-3"},
         {"R_lite": [{"rank": "0-99999999", "children": {}}]},
         {"R_lite": [{"rank": "0-9999999", "children": {"core": "0"}}], "nodelist": ["c[0-9999999]"]},
+        {"R_lite": [{"rank": "0-131071", "children": {"core": "0"}}] * 2},
+        {"R_lite": [{"rank": "0-9999999,9999999-0", "children": {"core": "0"}}]},
         {"R_lite": [{"rank": 3, "children": {"core": "0"}}, 7], "nodelist": "c3"},
     ],
 )
