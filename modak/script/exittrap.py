@@ -312,7 +312,7 @@ def _kinds(job: JobSpec, report: Report, scheduler: Scheduler, *, metric: bool, 
         "named": True,
         "preempted": scheduler.preempted,
         "restarts": scheduler.restarts and job.attributes.requeue is not False,
-        "again": scheduler.again and job.attributes.requeue is not False,
+        "again": scheduler.again and job.attributes.requeue is not False and not is_array(job, scheduler),  # not thousands of tasks
         "after": job.post or any(rule.stage == "after" for rule in job.rules),
     }
     of_all = {

@@ -563,6 +563,13 @@ def test_a_job_of_pbs_is_asked_for_its_starts(tmp_path: Path, scheduler: str, sa
     assert bool(result(tmp_path)["results"]) is whole
 
 
+@pytest.mark.parametrize("scheduler", ["pbspro", "torque"])
+def test_tasks_of_a_job_array_do_not_all_ask_the_server(scheduler: str) -> None:
+    """Thousands of short ones may end at once."""
+    of_array = replace(JOB, attributes=replace(JOB.attributes, array="0-4999"))
+    assert ["qstat" in render(job, scheduler).text for job in (JOB, of_array)] == [True, False]
+
+
 def test_a_script_depends_on_what_its_scheduler_says_of_itself_and_not_on_the_name() -> None:
     """A plug-in of another name gets the same: what ends it, directories on each node, launchers."""
     attributes, staged = replace(JOB.attributes, dependency="afterok:3", array="1-3"), Staging(out=(Copy("/home/v/o", "o"),))

@@ -61,17 +61,14 @@ modak_metric() {
     return 1
 }
 modak_report() {
-    local took=0 seconds=null ended lost='' also='' results='' unfinished=''
+    local took=0 seconds=null ended also='' results='' unfinished=''
     ended="$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     test -z "${MODAK_STARTED:-}" || took="$((${MODAK_ENDED:-$(modak_now)} - MODAK_STARTED))"
     test "${took}" -le 0 || printf -v seconds '%d.%03d' "$((took / 1000))" "$((took % 1000))" # below 0: the clock was set back
-    test "${MODAK_STATUS}" -ne 0 || ! timeout 20 qstat -f "${PBS_JOBID}" 2>/dev/null |
-        grep -E '^ *(run|start)_count = ([2-9]|[1-9][0-9])' >/dev/null || lost=1 # the start before may have done a part
     if test "${MODAK_STATUS}" -ne 0 || test -n "${MODAK_STOPPED:-}"; then
         unfinished=", \"unfinished\": {${MODAK_RECORD}}"
-        test -z "${lost}" || unfinished=', "unfinished": null'
         test "${MODAK_STATUS}" -eq 0 || test -z "${MODAK_ENDED:-}" || also=', "run_status": 0' # what failed came after the run
-    elif test "${took}" -gt 0 && test -z "${lost}"; then
+    elif test "${took}" -gt 0; then
         results="{${MODAK_RECORD}, \"measured_at\": \"${ended}\", \"metric\": \"wall_time\", \"unit\": \"s\", \"value\": ${seconds}}"
         results+="$(modak_metric)" || also=', "metric_read": false'
     fi
