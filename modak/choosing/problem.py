@@ -54,8 +54,8 @@ def as_spelt(request: Request, facts: Prepared) -> tuple[Request, tuple[Notice, 
 
 
 def _params_as_spelt(work: Workload, facts: Prepared) -> Mapping[str, str]:
-    """The parameters that results spell otherwise, each as these do. Not if two would then be one, nor what is left open under another name
-    though it is not chosen."""
+    """The parameters that results spell otherwise, each as these do. Not if two would then be one; nor one that is left open and that
+    results call as what is never chosen (:data:`modak.dsl.GIVEN`), such as the length of the run."""
     found = other_spellings(work.params, facts.parameter_names)
     times = Counter(found.get(name, name) for name in work.params)
     given = {name for name in work.open_params if found.get(name) in GIVEN}
